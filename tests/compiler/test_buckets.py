@@ -122,6 +122,8 @@ def test_no_bucket_has_many_rows(shape: str) -> None:
     ((most,),) = run(predictions, replace(statement, ctes=ctes, select=largest))
     # A range is a 32nd of the rows; beyond the last cuts it may be a single bucket.
     assert most < 0.04 * 100_000
+    if shape not in ("uniform", "any number"):
+        return  # what is computed from buckets does not depend on the shape
     ((value, *_),) = run(predictions, statement.narrow(("value",), None))
     expected = predictions.evaluate("roc_auc").collect()["value"].item()
     assert value == pytest.approx(expected, abs=1e-12)

@@ -50,34 +50,21 @@ AVERAGED: Mapping[str, Callable[[pl.DataFrame], float]] = {
 }
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("over", [["g"], ["h"], ["g", "h"]], ids=str)
-@pytest.mark.parametrize("metric", AVERAGED)
-def test_macro_over_folds_is_the_mean_of_folds(metric: str, over: list[str]) -> None:
+def test_averages_over_folds_are_those_of_folds(over: list[str]) -> None:
+    metrics = [f"{m}(average='{a}')" for m in AVERAGED for a in ("macro", "micro", "weighted")]
+    bound = sqleval.scan(SCORED, label="y", score="p", over=over)
+    result = bound.evaluate([*AVERAGED, *metrics]).collect()
+    assert set(result.select("n", "note").rows()) == {(240, None)}
+    got = dict(result.select("metric", "value").rows())
     # A key that is NULL is a fold of its own.
     parts = folds(SCORED, *over)
     assert len(parts) == {"g": 3, "h": 2, "gh": 6}["".join(over)]
-    one = [AVERAGED[metric](part) for part in parts]
-    roles = {"label": "y", "score": "p", "over": over}
-    row = only_row(SCORED, f"{metric}(average='macro')", **roles)
-    assert row["value"] == close(np.mean(one))
-    assert (row["n"], row["note"]) == (240, None)
-    sizes = [part.height for part in parts]
-    expected = np.average(one, weights=sizes)
-    assert value(SCORED, f"{metric}(average='weighted')", **roles) == close(expected)
-    # All rows as one: what micro means, and what no average means.
-    for text in (metric, f"{metric}(average='micro')"):
-        assert value(SCORED, text, **roles) == close(AVERAGED[metric](SCORED))
-
-
-def test_all_averages_together() -> None:
-    metrics = [f"{m}(average='{a}')" for m in AVERAGED for a in ("macro", "micro", "weighted")]
-    bound = sqleval.scan(SCORED, label="y", score="p", over="g")
-    result = bound.evaluate([*AVERAGED, *metrics]).collect()
-    got = dict(result.select("metric", "value").rows())
-    parts = folds(SCORED, "g")
     sizes = [part.height for part in parts]
     for name, reference in AVERAGED.items():
         one = [reference(part) for part in parts]
+        # All rows as one: what micro means, and what no average means.
         assert got[name] == close(reference(SCORED))
         assert got[f"{name}(average='macro')"] == close(np.mean(one))
         assert got[f"{name}(average='micro')"] == close(reference(SCORED))
