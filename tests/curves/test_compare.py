@@ -68,7 +68,7 @@ def test_few_of_equal_models_differ() -> None:
     assert found.height == sets
     # Cautious: the standard error is at least that of one positive.
     assert (found["p_value"] < 0.05).sum() <= 4
-    assert found["p_value"].mean() > 0.4
+    assert found["p_value"].mean() > 0.5
     assert (found.filter(pl.col("p_value") > 0.1)["better"].null_count()) == found.filter(
         pl.col("p_value") > 0.1
     ).height
