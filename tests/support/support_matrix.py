@@ -232,6 +232,22 @@ def every() -> list[Call]:
     return [*questions(), *averages()]
 
 
+#: Questions, as the page shows them, whose SQL files have every construct that is in any file, and
+#: with them each kind of roles and of columns in a result.
+_SAMPLE = {
+    "`log_loss`", "`expected_calibration_error`", "`youden_j`", "`balanced_accuracy`",
+    "`best_f_beta`", "`mse`", "`ndcg`", "`matthews_corrcoef` of classes",
+    "`roc_auc(multi_class='ovo')` of scores by class",
+    "`calibration_curve`", "`classification_report`", "`gain_table`", "`roc_curve`",
+    "`roc_dominance`",
+}  # fmt: skip
+
+
+def sample() -> list[Call]:
+    """Return a few questions, for clients of engines of which others run the text of every one."""
+    return [asked for asked in every() if asked.shown in _SAMPLE]
+
+
 def together(questions: Sequence[Call] = ()) -> list[tuple[Call, list[str]]]:
     """Return the questions of one statement each: a curve, or all metrics with the same roles."""
     found: dict[str, tuple[Call, list[str]]] = {}
