@@ -309,6 +309,16 @@ def test_states_are_those_of_duckdb(grain: str, timezone: str | None, url: str) 
     )
 
 
+def test_states_of_scores_that_are_whole_numbers(url: str) -> None:
+    # DuckDB casts them to integers of 128 bits.
+    roles: dict[str, Any] = {"label": "y", "score": "fold"}
+    found, expected = (
+        sqleval.scan(*source, **roles, **options).state("roc_auc").collect()
+        for source, options in ((["rows"], {"engine": url}), ([f"{url}#rows"], {}))
+    )
+    assert_frame_equal(found, expected, check_row_order=False)
+
+
 def test_the_command(server: PostgreSQL, tmp_path: Path) -> None:
     # Two statements of the command, one of Python.
     options = ("--engine", server.url, "--label", "y", "--score", "p", "--by", "seg")
