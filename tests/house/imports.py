@@ -1,6 +1,7 @@
 """The imports of `sqleval` from its syntax trees: ``python -m tests.house.imports [FOLDER]``.
 
-Every import counts: at the top of a module, late within a function, and under TYPE_CHECKING.
+Every import counts: at the top of a module, late within a function, and under TYPE_CHECKING. The
+lengths of functions are read from the same trees.
 """
 
 import ast
@@ -13,17 +14,22 @@ from typing import NamedTuple
 PACKAGE = Path(__file__).parents[2] / "sqleval"
 #: Modules of the package itself that no folder holds.
 TOP = "(top)"
+#: Functions that import what a text names.
+_CALLS = ("import_module", "__import__", "import_optional")
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 class Imports(NamedTuple):
     """What a module imports: modules of the package, and libraries.
 
     ``texts`` are the names that it imports by a call; None is one that is put together at run time.
+    ``lengths`` are the lines of its functions by their names, docstrings left out.
     """
 
     modules: set[str]
     libraries: set[str]
     texts: set[str | None]
+    lengths: dict[str, int]
 
 
 @cache
@@ -36,17 +42,44 @@ def read_imports(package: Path) -> dict[str, Imports]:
         path.relative_to(package).with_suffix("").as_posix().replace("/", "."): path
         for path in sorted(package.rglob("*.py"))
     }
-    return {
-        name: find_imports(ast.parse(path.read_text(encoding="utf-8")), paths)
-        for name, path in paths.items()
-    }
+    found: dict[str, Imports] = {}
+    for name, path in paths.items():
+        text = path.read_text(encoding="utf-8")
+        has_calls = any(call in text for call in _CALLS)
+        found[name] = find_imports(ast.parse(text), paths, has_calls=has_calls)
+    return found
 
 
-def find_imports(tree: ast.Module, known: Container[str] = ()) -> Imports:
-    """Return the imports of a module; of the package's own modules those that are ``known``."""
-    nodes = [n for n in ast.walk(tree) if isinstance(n, ast.Import | ast.ImportFrom | ast.Call)]
+def find_imports(
+    tree: ast.Module, known: Container[str] = (), *, has_calls: bool = True
+) -> Imports:
+    """Return the imports of a module; of the package's own modules those that are ``known``.
+
+    Without calls of `_CALLS`, statements are all that is looked at: an eighth of the nodes.
+    """
+    nodes = [*(ast.walk(tree) if has_calls else _walk_statements(tree))]
     texts = {*_names_of_imports_by_text(nodes)}
-    return Imports({*_imported(nodes, known)}, _libraries(nodes, texts), texts)
+    lengths: dict[str, int] = {}
+    for node in nodes:
+        if isinstance(node, _FUNCTIONS):
+            lengths[node.name] = max(_count_lines(node), lengths.get(node.name, 0))
+    return Imports({*_imported(nodes, known)}, _libraries(nodes, texts), texts, lengths)
+
+
+def _walk_statements(tree: ast.AST) -> Iterator[ast.AST]:
+    """Yield the statements of a module, of its functions, classes, branches and cases too."""
+    yield tree
+    for field in ("body", "orelse", "finalbody", "handlers", "cases"):
+        for statement in getattr(tree, field, ()):
+            yield from _walk_statements(statement)
+
+
+def _count_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """Return the lines of a function without its docstring, as long as its parameters are many."""
+    statements = function.body[1:] if ast.get_docstring(function) else function.body
+    if not statements:
+        return 0
+    return (statements[-1].end_lineno or 0) - statements[0].lineno + 1
 
 
 def _libraries(nodes: Iterable[ast.AST], texts: set[str | None]) -> set[str]:
@@ -63,8 +96,9 @@ def _libraries(nodes: Iterable[ast.AST], texts: set[str | None]) -> set[str]:
 def _names_of_imports_by_text(nodes: Iterable[ast.AST]) -> Iterator[str | None]:
     """Yield what functions are told to import; None for a text that is not written out."""
     for node in nodes:
-        called = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id
-        if called in ("import_module", "__import__", "import_optional"):
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
+            continue
+        if node.func.id in _CALLS:
             first = node.args[0]
             yield str(first.value) if isinstance(first, ast.Constant) else None
 

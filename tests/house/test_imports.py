@@ -1,4 +1,4 @@
-"""Which folder of the package imports from which, and which libraries it may use."""
+"""Which folder of the package imports from which, which libraries it may use, and its functions."""
 
 import ast
 import importlib
@@ -148,6 +148,16 @@ def test_imports_by_text_name_a_library() -> None:
     assert put_together == {"__init__", "common.imports"}
 
 
+def test_no_function_is_longer_than_60_lines() -> None:
+    lengths = {
+        f"{module}: {function}": lines
+        for module, each in imports.read_imports(imports.PACKAGE).items()
+        for function, lines in each.lengths.items()
+    }
+    assert len(lengths) > 1000
+    assert {name: lines for name, lines in lengths.items() if lines > 60} == {}
+
+
 def test_the_walk_sees_late_imports_and_circles() -> None:
     assert "plots.charts" in imports.edges()["frontend.predictions"]  # within a function
     graph = {"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"a"}}
@@ -155,6 +165,8 @@ def test_the_walk_sees_late_imports_and_circles() -> None:
     assert imports.levels(graph) == 3
     late = ast.parse("def f():\n    import duckdb\n    import_module('altair.x')")
     assert imports.find_imports(late).libraries == {"duckdb", "altair"}
+    inner = ast.parse("try:\n  pass\nexcept E:\n  with x:\n    import duckdb\nelse:\n  import rich")
+    assert imports.find_imports(inner, has_calls=False).libraries == {"duckdb", "rich"}
 
 
 #: An import from the package, on one line or in brackets: to read whole files takes ten times as
