@@ -5,13 +5,11 @@ import os
 import subprocess
 import sys
 import sysconfig
-import venv
 from importlib import metadata
 from pathlib import Path
 
 import pytest
 from build import ProjectBuilder
-from build.env import DefaultIsolatedEnv
 from packaging.requirements import Requirement
 from pyproject_hooks import quiet_subprocess_runner
 
@@ -34,38 +32,39 @@ def lend(requires: list[str] | None, folder: Path, extras: frozenset[str] = froz
             lend(found.requires, folder, frozenset(requirement.extras))
 
 
+def run_uv(*arguments: str | Path) -> None:
+    """Run uv, which installs in a tenth of pip's processor time."""
+    command = ["bash", ROOT / ".ci" / "uv", *arguments]
+    subprocess.run(command, check=True, capture_output=True)
+
+
+def make_environment(home: Path, *packages: str | Path) -> Path:
+    """Make an environment and install packages in it; return the folder of its programs."""
+    run_uv("venv", "-q", "--python", sys.executable, home)
+    binaries = home / ("Scripts" if os.name == "nt" else "bin")
+    run_uv("pip", "install", "-q", "--python", binaries / "python", *packages)
+    return binaries
+
+
 def build_wheel(folder: Path) -> str:
     """Build the sdist, and from it the wheel, as `python -m build` does.
 
-    Both are built in one environment, which has only what pyproject.toml asks for; `python -m
-    build` would install the same packages a second time.
+    Both are built in one environment, which has only what pyproject.toml asks for.
     """
-    with DefaultIsolatedEnv() as env:
-        builder = ProjectBuilder.from_isolated_env(env, ROOT, quiet_subprocess_runner)
-        env.install(builder.build_system_requires)
-        env.install(builder.get_requires_for_build("sdist"))
-        sdist = builder.build("sdist", folder)
-        unpack = [sys.executable, "-m", "tarfile", "-e", sdist, str(folder)]
-        subprocess.run(unpack, check=True, capture_output=True)
-        unpacked = folder / Path(sdist).name.removesuffix(".tar.gz")
-        builder = ProjectBuilder.from_isolated_env(env, unpacked, quiet_subprocess_runner)
-        env.install(builder.get_requires_for_build("wheel"))
-        return builder.build("wheel", folder)
+    requires = ProjectBuilder(ROOT).build_system_requires
+    python = str(make_environment(folder / "builder", *requires) / "python")
+    sdist = ProjectBuilder(ROOT, python, quiet_subprocess_runner).build("sdist", folder)
+    unpack = [sys.executable, "-m", "tarfile", "-e", sdist, str(folder)]
+    subprocess.run(unpack, check=True, capture_output=True)
+    unpacked = folder / Path(sdist).name.removesuffix(".tar.gz")
+    return ProjectBuilder(unpacked, python, quiet_subprocess_runner).build("wheel", folder)
 
 
 @pytest.mark.long
 @pytest.mark.slow
-def test_the_wheel_lists_every_metric_in_a_clean_environment(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # Python compiles the modules that it imports; pip would compile all that it installs.
-    monkeypatch.setenv("PIP_NO_COMPILE", "1")
-    wheel = build_wheel(tmp_path)
+def test_the_wheel_lists_every_metric_in_a_clean_environment(tmp_path: Path) -> None:
     home = tmp_path / "clean"
-    venv.create(home, with_pip=False)
-    binaries = home / ("Scripts" if os.name == "nt" else "bin")
-    install = [sys.executable, "-m", "pip", "--python", str(binaries / "python"), "install", "-q"]
-    subprocess.run([*install, "--no-deps", wheel], check=True, capture_output=True)
+    binaries = make_environment(home, "--no-deps", build_wheel(tmp_path))
     own = Path(sysconfig.get_path("purelib", vars={"base": str(home)}))
     (installed,) = metadata.distributions(name="sqleval", path=[str(own)])
     lend(installed.requires, own)
