@@ -94,9 +94,9 @@ CALLS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     ),
     "intervals of slices, an infinite threshold, and one of many digits": (
         {**SCORED, "by": ["seg", "day"], "threshold": -math.inf},
-        {"metrics": ["precision", "recall(threshold=0.4600000001)"], "ci": 0.95},
+        {"metrics": ["f1", "f1(threshold=0.4600000001)"], "ci": 0.95},
     ),
-    "bins": (SCORED, {"metrics": ["roc_auc", "f1"], "bins": 5}),
+    "bins": (SCORED, {"metrics": "roc_auc", "bins": 5}),
     "no rows": ({**SCORED, "where": "q > 1000"}, {"metrics": "f1"}),
     "no slices": ({**SCORED, "where": "q > 1000", "by": "seg"}, {"metrics": "f1"}),
 }  # fmt: skip
