@@ -18,13 +18,16 @@ from sqleval.jobs.sensitivity import measure_gates
 from tests.support.comparison import assert_frame_equal
 
 DAYS = [str(date(2026, 1, 1) + timedelta(days=i)) for i in range(150)]
+WORSE = {"check": "worse(roc_auc, previous 28) < 0.02", "by": ["seg"]}
+#: Gates that every job has.
+BESIDE = ["missing", "undefined"]
 GATES: list[Any] = [
     "roc_auc >= 0.74",
     {"check": "roc_auc >= 0.74", "by": ["seg"], "in_a_row": 3},
     {"check": "drop(roc_auc, previous 7) < 0.05", "by": ["seg"], "in_a_row": 2},
     {"check": "roc_auc >= previous 3 * 0.95", "severity": "warn"},
     {"check": "drop(log_loss, baseline) < 0.2", "by": ["seg"], "undefined": "warn"},
-    {"check": "worse(roc_auc, previous 28) < 0.02", "by": ["seg"]},
+    WORSE,
     {"check": "expected(roc_auc) >= 0.76", "by": []},
     "rows >= 350",
 ]
@@ -133,21 +136,26 @@ def test_a_part_of_the_past_gives_what_the_whole_gives(store: Counting) -> None:
     whole = judge(job, store, past.periods)
     statuses = set(whole.verdicts["status"])
     assert statuses == {"passed", "failed", "warned", "pending", "no reference", "undefined"}
+    # The check worse reads and judges all of the past, whatever the periods: two runs have it.
+    others = make_job(gates=[gate for gate in GATES if gate is not WORSE])
     touched: set[str] = set()
-    for periods in RUNS:
-        found = judge(job, store, periods)
-        expected = whole.verdicts.filter(pl.col("period").is_in(periods))
-        verdicts = found.verdicts.filter(pl.col("status") != "nothing to judge")
-        assert_frame_equal(verdicts, expected)
-        incidents = list_incidents(job, Frames(past), whole.verdicts, past.periods, periods)
+    for nth, periods in enumerate(RUNS):
+        asked = job if nth < 2 else others
+        found = judge(asked, store, periods)
+        verdicts = whole.verdicts.filter(pl.col("gate").is_in([*asked.gate_names, *BESIDE]))
+        expected = verdicts.filter(pl.col("period").is_in(periods))
+        judged = found.verdicts.filter(pl.col("status") != "nothing to judge")
+        assert_frame_equal(judged, expected)
+        incidents = list_incidents(asked, Frames(past), verdicts, past.periods, periods)
         assert_frame_equal(found.incidents, incidents)
         touched |= {*incidents["gate"]}
     assert touched == {*job.gate_names, "missing"} - {"expected(roc_auc) >= 0.76 (all rows)"}
     # A report shows failures of sixty periods.
-    found = judge(make_job(report="report.html"), store, RUNS[0])
+    found = judge(make_job(report="report.html", gates=others.gates), store, RUNS[0])
+    verdicts = whole.failures.filter(pl.col("gate").is_in([*others.gate_names, *BESIDE]))
     both = [
-        each.failures.filter(pl.col("period") >= past.periods[-60]).drop("since")
-        for each in (found, whole)
+        each.filter(pl.col("period") >= past.periods[-60]).drop("since")
+        for each in (found.failures, verdicts)
     ]
     assert_frame_equal(*both, check_row_order=False)
 
