@@ -77,11 +77,18 @@ class Writer:
         return sum(frame.height for frame in self._restated)
 
     def write(
-        self, periods: list[str], rows: pl.DataFrame, files: pl.DataFrame | None = None
+        self,
+        periods: list[str],
+        rows: pl.DataFrame,
+        files: pl.DataFrame | None = None,
+        before: tuple[pl.DataFrame, pl.DataFrame] | None = None,
     ) -> None:
-        """Replace the rows of periods and, if given, the rows of files; keep what they were."""
-        before, others = self._read_before(periods)
-        restated = changes.compare_results(before, rows, self.reasons, self.columns)
+        """Replace the rows of periods and, if given, the rows of files; keep what they were.
+
+        ``before`` is what `_read_before` has just returned for these periods, if it was called.
+        """
+        old, others = before or self._read_before(periods)
+        restated = changes.compare_results(old, rows, self.reasons, self.columns)
         self._restated.append(restated)
         self.has_written = self.has_written or bool(periods)
         whole = pl.concat([others, rows])
@@ -159,8 +166,8 @@ class Writer:
         if self.calibration is not None:
             rows = note_calibration(rows, self.calibration, ["slice"])
         # A period keeps the results that it has if any of them would be lost.
-        before, _ = self._read_before(batch)
-        lost = changes.find_lost_results(before, rows, self.definitions, force=self.is_forced)
+        before = self._read_before(batch)
+        lost = changes.find_lost_results(before[0], rows, self.definitions, force=self.is_forced)
         is_lost = pl.col("period").is_in(list(lost))
         self.errors += self._describe_lost(lost, rows.filter(is_lost))
         rows = rows.filter(~is_lost)
@@ -171,7 +178,10 @@ class Writer:
         self.errors += evaluation.write_states(self.job, lake, sound, metrics)
         for period in failed:
             states.remove_state(self.job, period)
-        self.write([period for period in batch if period not in lost], rows)
+        written = [period for period in batch if period not in lost]
+        # While states are written, another run may write results of these periods.
+        is_same = written == batch and self.job.states is None
+        self.write(written, rows, before=before if is_same else None)
         for period in batch:
             extra = {"job": self.job.name, "run": self.columns["run"], "period": period}
             logger.info("evaluated", extra=extra)
