@@ -35,7 +35,7 @@ missing: ignore
 BROKEN, CARRIER = date(2013, 10, 15), "UA"
 
 
-#: So many days are there when the job is run first, two before the carrier is broken; then it is run
+#: So many days are there when the job is run first, two before the carrier is broken; then it runs
 #: each night, and every fourth week from the 114th day on, when the carrier has been bad for eight
 #: days.
 BEFORE, MONTHLY = 105, 114
