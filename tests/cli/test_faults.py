@@ -146,8 +146,8 @@ def list_commands(source: list[str], room: list[str]) -> list[list[str]]:
 @pytest.mark.skipif(os.name != "posix", reason="limits of POSIX")
 @pytest.mark.parametrize("lacking", ["memory", "disk"])
 def test_a_full_disk_is_an_error_and_leaves_no_file(tmp_path: Path, lacking: str) -> None:
-    # In memory, 12 MB and 36 MB without what sorting adds.
-    rows, limit = (1_000_000, "3MB") if lacking == "memory" else (3_000_000, "40MB")
+    # In memory, 5 MB and 24 MB without what sorting adds.
+    rows, limit = (400_000, "3MB") if lacking == "memory" else (2_000_000, "30MB")
     source = ["--query", ROWS.format(rows)]
     room = ["--threads", "1", "--memory-limit", limit]
     done = run_limited(tmp_path, 1_000_000 * (lacking == "disk"), list_commands(source, room))

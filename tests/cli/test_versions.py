@@ -13,12 +13,13 @@ from tests.support.commands import run
 from tests.support.comparison import assert_frame_equal
 from tests.support.flights import FLIGHTS
 
-SUMMER, AUTUMN = ("07", "08", "09"), ("10", "11", "12")
+#: A month is as good as three.
+SUMMER, AUTUMN = ("07",), ("10",)
 METRICS = ["roc_auc", "log_loss", "precision", "prevalence"]
 
 
 class Copy(NamedTuple):
-    """A copy of the flights: its table, and the versions that hold the summer and all months."""
+    """A copy of the flights: its table, and the versions that hold the summer and both months."""
 
     source: str
     summer: str
@@ -65,11 +66,12 @@ def evaluate(*source: str) -> pl.DataFrame:
 
 @pytest.fixture(scope="module")
 def expected() -> tuple[pl.DataFrame, ...]:
-    """Return the results of the files: of the summer, of all months, and without a carrier."""
+    """Return the results of the files: of the summer, of both months, and without a carrier."""
     lake = FLIGHTS / "predictions"
-    summer = evaluate(f"{lake}/month=0*/*.parquet")
-    year = evaluate(str(lake))
-    newest = evaluate(str(lake), "--where", "carrier <> 'UA'")
+    summer = evaluate(f"{lake}/month=07/*.parquet")
+    both = f"{lake}/month=[01][07]/*.parquet"
+    year = evaluate(both)
+    newest = evaluate(both, "--where", "carrier <> 'UA'")
     assert summer["month"].unique().sort().to_list() == [*SUMMER]
     assert year["month"].unique().sort().to_list() == [*SUMMER, *AUTUMN]
     # Each number of each month is another one without a carrier.
