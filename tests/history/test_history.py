@@ -226,21 +226,21 @@ def test_definitions_of_one_job_are_renamed(url: str) -> None:
 
 @pytest.mark.long
 @pytest.mark.slow
-def test_ten_writers_at_one_time_lose_nothing(url: str) -> None:
+def test_six_writers_at_one_time_lose_nothing(url: str) -> None:
     def write(n: int) -> None:
         store = open_store(url)
         for round_ in range(2):
-            rows = results(f"job{n % 7}", [f"{n}-{round_}"], n)
+            rows = results(f"job{n % 4}", [f"{n}-{round_}"], n)
             retry_while_busy(lambda rows=rows: store.replace(  # type: ignore[misc]
-                f"job{n % 7}", rows["period"].unique().to_list(), rows, files(f"job{n % 7}", str(n))
+                f"job{n % 4}", rows["period"].unique().to_list(), rows, files(f"job{n % 4}", str(n))
             ))  # fmt: skip
 
-    with ThreadPoolExecutor(10) as pool:
-        list(pool.map(write, range(10)))
+    with ThreadPoolExecutor(6) as pool:
+        list(pool.map(write, range(6)))
     found = open_store(url).read("sqleval_history")
-    assert found.height == 10 * 2 * 2
+    assert found.height == 6 * 2 * 2
     assert found.unique(["job", "period", "slice"]).height == found.height
-    assert open_store(url).read("sqleval_files").height == 7
+    assert open_store(url).read("sqleval_files").height == 4
 
 
 def test_a_delta_table_that_another_job_creates_first_is_kept(
@@ -257,10 +257,10 @@ def test_a_delta_table_that_another_job_creates_first_is_kept(
 
 @pytest.mark.long
 @pytest.mark.slow
-def test_ten_jobs_in_processes_of_their_own(tmp_path: Path) -> None:
+def test_six_jobs_in_processes_of_their_own(tmp_path: Path) -> None:
     frame = pl.DataFrame({"y": [0, 1] * 20, "p": [i / 40 for i in range(40)]})
     frame.with_columns(day=pl.lit("2026-01-01")).write_parquet(tmp_path / "preds.parquet")
-    for n in range(10):
+    for n in range(6):
         text = (
             f"name: job{n}\nsource: preds.parquet\nlabel: y\nscore: p\nperiod: {{column: day}}\n"
             "metrics: [roc_auc, log_loss]\nhistory: history.duckdb\ngates: [roc_auc > 0.4]\n"
@@ -269,12 +269,12 @@ def test_ten_jobs_in_processes_of_their_own(tmp_path: Path) -> None:
     command = start_programs() / "sqleval"
     running = [
         subprocess.Popen([command, "run", f"{n}.yml"], cwd=tmp_path, stderr=subprocess.PIPE)
-        for n in range(10)
+        for n in range(6)
     ]
     outputs = [process.communicate()[1].decode() for process in running]
-    assert [process.returncode for process in running] == [0] * 10, outputs
+    assert [process.returncode for process in running] == [0] * 6, outputs
     history = open_store(str(tmp_path / "history.duckdb")).read("sqleval_history")
-    assert history.group_by("job").len().sort("job").rows() == [(f"job{n}", 2) for n in range(10)]
+    assert history.group_by("job").len().sort("job").rows() == [(f"job{n}", 2) for n in range(6)]
 
 
 @pytest.mark.long
