@@ -222,7 +222,7 @@ def test_what_a_killed_run_left_is_removed_and_nothing_else(lake: Lake) -> None:
 
 def test_a_copied_state_is_refused_by_the_next_run(lake: Lake) -> None:
     lake.backfill()
-    weekly(lake).run(backfill=True)
+    weekly(lake).backfill()
     before = weekly(lake).history().filter(job="weekly")
     folder = lake.folder / "states"
     renamed = pl.read_parquet(folder / "2026-01-06.parquet")

@@ -20,7 +20,7 @@ from tests.support.lake import Lake, rows
 
 #: A command that keeps what it reads in a file of the job's folder.
 KEEP = "import sys; open('messages.jsonl', 'a').write(sys.stdin.read() + chr(10))"
-COMMAND = [sys.executable, "-c", KEEP]
+COMMAND = [sys.executable, "-IS", "-c", KEEP]
 SECRET = "s3cret-token"
 
 
