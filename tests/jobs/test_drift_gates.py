@@ -22,7 +22,13 @@ def make_lake(folder: Path, *gates: Any, **changes: Any) -> Lake:
         (pl.col("seg") != "b") | (pl.int_range(pl.len()) % 20 == 0)
     )
     lake.put(moved.with_columns(p=pl.col("p").sqrt()))
-    lake.spec |= {"gates": list(gates), "baseline": BASELINE, "slices": [[], ["seg"]], **changes}
+    lake.spec |= {
+        "metrics": ["log_loss"],
+        "gates": list(gates),
+        "baseline": BASELINE,
+        "slices": [[], ["seg"]],
+        **changes,
+    }
     lake.spec.pop("by", None)
     return lake
 

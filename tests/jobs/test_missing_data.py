@@ -20,6 +20,7 @@ def lake(tmp_path: Path) -> Lake:
     """Four days of predictions, all of which are evaluated."""
     made = Lake(tmp_path)
     made.put(rows())
+    made.spec["metrics"] = ["log_loss"]
     made.backfill(as_of=night(5))
     return made
 
