@@ -1,6 +1,7 @@
 """Aggregates rows per score bin."""
 
 from collections.abc import Callable, Container, Mapping, Sequence
+from functools import lru_cache
 from typing import Literal
 
 from sqlglot import exp
@@ -171,14 +172,15 @@ def write_heavy_bins(binding: Binding, names: Sequence[str]) -> str:
     return "\nUNION ALL\n".join([*parts, select(items, "FROM coarse_bins\nWHERE bin IS NULL")])
 
 
-def find_columns(query: exp.Query, *, intervals: bool) -> set[str]:
+@lru_cache(maxsize=4096)
+def find_columns(relation: Relation, *, intervals: bool) -> frozenset[str]:
     """Return the columns that a file reads; those that only its interval needs if asked for."""
-    query = query.copy()
+    query = relation.query.copy()
     if not intervals:
         needless = list_interval_columns()
         kept = [item for item in query.selects if item.alias_or_name not in needless]
         query.set("expressions", kept)
-    return {column.name for column in query.find_all(exp.Column)}
+    return frozenset(column.name for column in query.find_all(exp.Column))
 
 
 def write_binned_step(

@@ -298,7 +298,7 @@ class Builder:
         self._check_roles(relation, scope)
         if self.bins is not None:
             check_file_allows_bins(relation, scope.values)
-            columns = find_columns(relation.query, intervals=self.has_intervals)
+            columns = find_columns(relation, intervals=self.has_intervals)
             for read in relation.reads:
                 self._columns_used.setdefault(read, set()).update(columns)
         tables = {read: self.place(read, scope) for read in relation.reads}

@@ -132,6 +132,16 @@ def place_metrics(
     ci_method: str | None = None,
 ) -> Statement:
     """Write the result of ``requests`` over the input that has been placed."""
+    return metric_rows.build_statement(builder, *write_metrics(builder, requests, ci, ci_method))
+
+
+def write_metrics(
+    builder: Builder,
+    requests: Sequence[Request],
+    ci: float | None = None,
+    ci_method: str | None = None,
+) -> tuple[list[PlacedMetric], Level | None, DomainChecks]:
+    """Write the relations of ``requests``, and return where each of them is."""
     binding = builder.binding
     requirements.check_names(binding.key_names, metric_rows.list_columns(requests))
     level = None
@@ -159,4 +169,4 @@ def place_metrics(
         except RequestError as error:
             raise requirements.name_request(request, error) from None
     metrics.finish()
-    return metric_rows.build_statement(builder, placed, level, checks)
+    return placed, level, checks

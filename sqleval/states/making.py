@@ -18,7 +18,7 @@ from sqleval.common.sql_text import write_literal
 from sqleval.compiler.bins import Bins, create_bins
 from sqleval.compiler.builder import Builder
 from sqleval.compiler.input_rows import RowRelations
-from sqleval.compiler.metrics import place_metrics
+from sqleval.compiler.metrics import write_metrics
 from sqleval.compiler.rows import write_usable, write_zero_or_one
 from sqleval.compiler.statement import Statement
 from sqleval.engines.base import Engine
@@ -123,7 +123,8 @@ def build_state(
         if each.depends_on("class_scores"):
             raise RequestError(f"{each.name} needs a score per class, which a state does not hold")
     # Placing the metrics collects the sums that they need, in rows.columns_by_description.
-    place_metrics(builder, requests, 0.95 if ci else None)
+    _, _, checks = write_metrics(builder, requests, 0.95 if ci else None)
+    rows.place_audit(builder, checks)
     label_type = _find_label_type(binding)
     definition = Definition(
         VERSION, binding.task, bits if has_score else 0,
