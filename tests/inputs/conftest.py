@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 import sqleval
-from tests.support.flights import METRICS, ROLES, ROWS
+from tests.support.flights import FEW, METRICS, ROLES, ROWS
 
 
 @pytest.fixture(scope="session")
@@ -21,3 +21,9 @@ def one_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def expected(one_file: Path) -> pl.DataFrame:
     """Return the metrics of that file."""
     return sqleval.scan(one_file, **ROLES).evaluate(METRICS).collect()
+
+
+@pytest.fixture(scope="session")
+def few(expected: pl.DataFrame) -> pl.DataFrame:
+    """Return some of them, without how they were computed."""
+    return expected.filter(pl.col("metric").is_in(FEW)).drop("method")

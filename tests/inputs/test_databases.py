@@ -25,7 +25,7 @@ from sqleval.inputs import adbc, databases
 from tests.support.commands import run
 from tests.support.comparison import assert_frame_equal
 from tests.support.engines import PostgreSQL
-from tests.support.flights import METRICS, ROLES, ROWS
+from tests.support.flights import FEW, ROLES, ROWS
 from tests.support.tried import check_tried
 
 PAIR = {"label": "y", "score": "p"}
@@ -73,7 +73,7 @@ def execute(server: PostgreSQL, statement: str) -> None:
 
 
 def evaluate(source: object, **options: Any) -> pl.DataFrame:
-    return sqleval.scan(source, **{**ROLES, **options}).evaluate(METRICS).collect().drop("method")
+    return sqleval.scan(source, **{**ROLES, **options}).evaluate(FEW).collect().drop("method")
 
 
 def read_all(source: sqleval.Predictions, column: str) -> pl.DataFrame:
@@ -83,13 +83,12 @@ def read_all(source: sqleval.Predictions, column: str) -> pl.DataFrame:
 
 
 @pytest.mark.medium
-def test_tables_and_queries(database: str, expected: pl.DataFrame) -> None:
-    expected = expected.drop("method")
-    assert_frame_equal(evaluate(database), expected)
+def test_tables_and_queries(database: str, few: pl.DataFrame) -> None:
+    assert_frame_equal(evaluate(database), few)
     name = "public.flights" if "postgres" in database else "main.flights"
-    assert_frame_equal(evaluate(f"{database}#{name}"), expected)
+    assert_frame_equal(evaluate(f"{database}#{name}"), few)
     query = "SELECT key, carrier, delayed, p, w, month AS m FROM flights WHERE month <> 9; "
-    assert_frame_equal(evaluate(database, query=query, where="m < 13"), expected)
+    assert_frame_equal(evaluate(database, query=query, where="m < 13"), few)
     # Rows from one database, and labels from the same one or from elsewhere.
     query = "SELECT key, carrier, p, w FROM flights"
     for labels in (f"{database}#flights", ROWS.lazy()):
@@ -134,14 +133,14 @@ def test_which_table(tmp_path: Path) -> None:
 
 
 @pytest.mark.medium
-def test_files_of_either_kind(tmp_path: Path, expected: pl.DataFrame) -> None:
+def test_files_of_either_kind(tmp_path: Path, few: pl.DataFrame) -> None:
     odd = tmp_path / "it's a #1?.db"  # which begins as SQLite does
     write_sqlite(odd, **{'odd "name".x': ROWS})
-    assert_frame_equal(evaluate(odd), expected.drop("method"))
+    assert_frame_equal(evaluate(odd), few)
     again = write_duckdb(tmp_path / "memory.DuckDB", rows=ROWS)
     with duckdb.connect(again) as con:
         con.execute('ALTER TABLE rows RENAME TO "a.b"')
-    assert_frame_equal(evaluate(again), expected.drop("method"))
+    assert_frame_equal(evaluate(again), few)
     other = write_duckdb(tmp_path / "memory_2.ddb", rows=ROWS)
     assert_frame_equal(evaluate(again, labels=other, on="key", where=None),
                        evaluate(ROWS, where=None))  # fmt: skip
@@ -274,7 +273,7 @@ def test_types_of_sqlite(tmp_path: Path) -> None:
 
 
 def test_streams_in_batches(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, expected: pl.DataFrame
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, few: pl.DataFrame
 ) -> None:
     monkeypatch.setattr(adbc, "_ROWS", 100)
     file = write_sqlite(tmp_path / "w.sqlite", flights=ROWS)
@@ -282,7 +281,7 @@ def test_streams_in_batches(
     (rows,) = predictions.source.objects(["p"]).values()
     reader = pa.RecordBatchReader.from_stream(rows)
     assert max(batch.num_rows for batch in reader) <= 100
-    assert_frame_equal(evaluate(file), expected.drop("method"))
+    assert_frame_equal(evaluate(file), few)
     # Not read to its end, the statement ends all the same, and the file can be written.
     assert pa.RecordBatchReader.from_stream(rows).read_next_batch().num_rows == 99
     write_sqlite(file, "DROP TABLE flights")
@@ -342,14 +341,14 @@ def test_the_password_of_the_environment(
     assert not any("s3cret" in text for text in texts)
 
 
-def test_connections_of_adbc(tmp_path: Path, expected: pl.DataFrame) -> None:
+def test_connections_of_adbc(tmp_path: Path, few: pl.DataFrame) -> None:
     file = write_sqlite(tmp_path / "w.sqlite", flights=ROWS)
     with sqlite.connect(str(file)) as con:
         for options in ({"source": "flights"}, {"query": "SELECT * FROM flights"}):
             predictions = sqleval.scan(**options, con=con, **ROLES)
             for _ in range(2):
-                found = predictions.evaluate(METRICS).collect()
-                assert_frame_equal(found.drop("method"), expected.drop("method"))
+                found = predictions.evaluate(FEW).collect()
+                assert_frame_equal(found.drop("method"), few)
         with pytest.raises(RequestError, match="give the name of a table, or query="):
             sqleval.scan(ROWS, con=con, **ROLES)
         with pytest.raises(SourceError, match=r"'flihgts'; did you mean .*such as 'main\.f"):
@@ -357,12 +356,12 @@ def test_connections_of_adbc(tmp_path: Path, expected: pl.DataFrame) -> None:
 
 
 @pytest.mark.slow
-def test_a_connection_to_postgres(postgres: PostgreSQL, expected: pl.DataFrame) -> None:
+def test_a_connection_to_postgres(postgres: PostgreSQL, few: pl.DataFrame) -> None:
     import adbc_driver_postgresql.dbapi as driver
 
     with driver.connect(postgres.url) as con:
-        assert_frame_equal(evaluate("flights", con=con), expected.drop("method"))
-        assert_frame_equal(evaluate("public.flights", con=con), expected.drop("method"))
+        assert_frame_equal(evaluate("flights", con=con), few)
+        assert_frame_equal(evaluate("public.flights", con=con), few)
 
 
 class Stream:
@@ -386,6 +385,7 @@ class Batch:
 @pytest.mark.medium
 def test_arrow_streams_of_any_library(tmp_path: Path, expected: pl.DataFrame) -> None:
     file = write_sqlite(tmp_path / "w.sqlite", flights=ROWS)
+    asked = ["roc_auc", "log_loss"]
     with sqlite.connect(str(file)) as con, con.cursor() as cursor:
         cursor.execute("SELECT * FROM flights")
         for source in (
@@ -393,8 +393,10 @@ def test_arrow_streams_of_any_library(tmp_path: Path, expected: pl.DataFrame) ->
             ROWS.to_arrow().to_reader(),
         ):  # fmt: skip
             predictions = sqleval.scan(source, **ROLES)
-            found = predictions.evaluate(METRICS).collect()
-            assert_frame_equal(found.drop("method"), expected.drop("method"))
+            # A statement of ranks and of values would read the rows more than once.
+            found = predictions.evaluate(asked).collect()
+            wanted = expected.filter(pl.col("metric").is_in(asked))
+            assert_frame_equal(found.drop("method"), wanted.drop("method"))
             with pytest.raises(SourceError, match=r"this \w+ has been read, and it can"):
                 predictions.evaluate("roc_auc").collect()
 

@@ -33,14 +33,14 @@ from sqleval.inputs.snapshots import load_snapshot
 from tests.support.commands import run
 from tests.support.comparison import assert_frame_equal
 from tests.support.delta import delete_rows, rename_columns, write_numbered
-from tests.support.flights import METRICS, ROLES, ROWS
+from tests.support.flights import FEW, ROLES, ROWS
 from tests.support.iceberg_server import serve_catalogue
 
 FIRST, SECOND = ROWS[:2000], ROWS[2000:]
 
 
 def evaluate(source: object, **options: Any) -> pl.DataFrame:
-    return sqleval.scan(source, **ROLES, **options).evaluate(METRICS).collect().drop("method")
+    return sqleval.scan(source, **ROLES, **options).evaluate(FEW).collect().drop("method")
 
 
 @pytest.fixture(scope="module")
@@ -313,7 +313,7 @@ def evolve(table: Any) -> pl.DataFrame:
 
 def count_by_extra(source: object) -> pl.DataFrame:
     options = {**ROLES, "by": {"extra": "extra", "month": "month", "carrier": "carrier"}}
-    return sqleval.scan(source, **options).evaluate(METRICS).collect().drop("method")
+    return sqleval.scan(source, **options).evaluate(FEW).collect().drop("method")
 
 
 @pytest.mark.medium
@@ -337,7 +337,7 @@ def test_columns_that_an_iceberg_table_got_later(tmp_path: Path) -> None:
     rows = rows.rename({"q": "it's renamed", "p": "q"})
     roles = {**ROLES, "score": "q", "by": {"extra": "extra", "carrier": "carrier"}}
     found, expected = (
-        sqleval.scan(source, **roles).evaluate(METRICS).collect().drop("method")
+        sqleval.scan(source, **roles).evaluate(FEW).collect().drop("method")
         for source in (table, rows)
     )
     assert sqleval.scan(table, **roles).source.files
@@ -455,7 +455,7 @@ def constants() -> tuple[pl.DataFrame, duckdb.DuckDBPyConnection]:
 
 
 @pytest.mark.long
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(condition=conditions())
 def test_a_filter_keeps_all_rows_of_its_condition(
     constants: tuple[pl.DataFrame, duckdb.DuckDBPyConnection], condition: str
@@ -573,7 +573,7 @@ def test_renamed_columns_of_a_delta_table(mapping: str, has_deleted: bool, tmp_p
         "where": '"it\'s the month" >= 8 AND p < 0.9',
     }  # fmt: skip
     found, expected = (
-        sqleval.scan(source, **roles).evaluate(METRICS).collect().drop("method")
+        sqleval.scan(source, **roles).evaluate(FEW).collect().drop("method")
         for source in (path, rows.rename(names))
     )
     assert found["n"].sum() > 0
