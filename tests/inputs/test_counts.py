@@ -159,10 +159,11 @@ def test_a_table_of_pairs_of_two_classes() -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("by", [[], ["g"]], ids=["whole", "by"])
 def test_counts_with_scores_equal_their_rows(by: list[str]) -> None:
-    # Every metric of two classes at once, against the references on the repeated rows.
+    # Every metric of two classes at once, against the references on the repeated rows. Without
+    # slices a fourth of them: counts are read in one place.
     frame = drawn("binary", 90, seed=21).with_columns(pl.col("p").round(2))
     roles = {"label": "y", "score": "p", "counts": "count", "by": by}
-    cases = {case.request: case for case in BINARY}.values()
+    cases = list({case.request: case for case in BINARY}.values())[:: 1 if by else 4]
     result = sqleval.scan(frame, **roles).evaluate([case.metric for case in cases]).collect()
     keys = frame["g"].unique().to_list() if by else [None]
     wrong = []

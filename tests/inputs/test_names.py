@@ -236,14 +236,14 @@ def test_any_text_is_a_slice(kind: str, tmp_path: Path) -> None:
     frame = frame.with_columns(g=pl.Series([text for text in ODD for _ in range(2)]))
     frame.write_parquet(tmp_path / "rows.parquet")
     source: Any = {"frame": frame, "stream": frame.lazy(), "file": tmp_path / "rows.parquet"}
-    result = sqleval.scan(source[kind], label="y", score="p", by="g").evaluate("roc_auc")
-    got = result.collect()
+    bound = sqleval.scan(source[kind], label="y", score="p", by="g")
+    got, counted = bound.evaluate("roc_auc").collect(), bound.evaluate("prevalence")
     assert sorted(got["g"]) == sorted(ODD)
     assert got["value"].to_list() == [1.0] * len(ODD)
     for text in ODD:
-        assert result.filter(pl.col("g") == text).collect()["g"].to_list() == [text]
+        assert counted.filter(pl.col("g") == text).collect()["g"].to_list() == [text]
         where = "g = '" + text.replace("'", "''") + "'"
-        only = sqleval.scan(source[kind], label="y", score="p", where=where).evaluate("roc_auc")
+        only = sqleval.scan(source[kind], label="y", score="p", where=where).evaluate("prevalence")
         assert only.collect()["n"].item() == 2
 
 

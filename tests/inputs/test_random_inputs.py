@@ -17,7 +17,7 @@ from tests.support.fuzzing import JOB, ROWS, TARGETS, mutate, try_inputs
 from tests.support.tried import check_tried
 
 #: So many inputs of each target; those that may end the process are tried by the longer run alone.
-COUNTS = {"name": 25, "command": 25, "header": 15, "job": 12, "source": 40}
+COUNTS = {"name": 16, "command": 16, "header": 10, "job": 8, "source": 25}
 
 
 @pytest.mark.long

@@ -229,21 +229,25 @@ def test_a_class_above_the_largest_whole_number_is_refused() -> None:
             lazy.collect()
 
 
+KEYS: list[tuple[Any, list[Any]]] = [
+    (pl.Int8, [1, 2]),
+    (pl.UInt64, [1, 2**63 + 1]),
+    (pl.Float32, [0.5, 1.5]),
+    (pl.Boolean, [False, True]),
+    (pl.Date, [datetime.date(2013, 7, 1), datetime.date(2013, 7, 2)]),
+    (pl.Datetime("us"), [datetime.datetime(2013, 7, 1, 12), datetime.datetime(2013, 7, 2)]),
+    (pl.Decimal(10, 2), ["1.25", "2.50"]),
+    (pl.Time, [datetime.time(1, 2, 3), datetime.time(4, 5, 6)]),
+]
+#: The engine finds the types of a source, whatever its kind: each type is read from two kinds.
+KINDS = ("file", "frame", "stream")
+
+
 @pytest.mark.parametrize(
-    ("kind", "keys"),
-    [
-        (pl.Int8, [1, 2]),
-        (pl.UInt64, [1, 2**63 + 1]),
-        (pl.Float32, [0.5, 1.5]),
-        (pl.Boolean, [False, True]),
-        (pl.Date, [datetime.date(2013, 7, 1), datetime.date(2013, 7, 2)]),
-        (pl.Datetime("us"), [datetime.datetime(2013, 7, 1, 12), datetime.datetime(2013, 7, 2)]),
-        (pl.Decimal(10, 2), ["1.25", "2.50"]),
-        (pl.Time, [datetime.time(1, 2, 3), datetime.time(4, 5, 6)]),
-    ],
+    ("kind", "keys", "kind_of_source"),
+    [(*each, KINDS[(at + k) % 3]) for at, each in enumerate(KEYS) for k in (0, 1)],
     ids=str,
 )
-@pytest.mark.parametrize("kind_of_source", ["file", "frame", "stream"])
 def test_a_key_keeps_its_type_and_value(
     kind: Any, keys: list[Any], kind_of_source: str, tmp_path: Path
 ) -> None:
@@ -308,28 +312,30 @@ def test_categories_are_keys_and_labels(kind: Any) -> None:
 LABELS = [0, 1, 1, 0, 1, 0]
 
 
+TWO_VALUES: list[tuple[list[Any], Any]] = [
+    (LABELS, None),
+    ([float(y) for y in LABELS], None),
+    ([bool(y) for y in LABELS], None),
+    ([2 * y - 1 for y in LABELS], None),
+    ([float(2 * y - 1) for y in LABELS], None),
+    (LABELS, 1),
+    ([1 - y for y in LABELS], 0),
+    ([bool(y) for y in LABELS], True),
+    ([not y for y in LABELS], False),
+    ([y + 1 for y in LABELS], 2),
+    ([y + 1.5 for y in LABELS], 2.5),
+    (["yes" if y else "no" for y in LABELS], "yes"),
+    (["no" if y else "yes" for y in LABELS], "no"),
+    (["it's" if y else "it is" for y in LABELS], "it's"),
+    ([datetime.date(2013, 7, 1 + y) for y in LABELS], "2013-07-02"),
+]
+
+
 @pytest.mark.parametrize(
-    ("values", "positive"),
-    [
-        (LABELS, None),
-        ([float(y) for y in LABELS], None),
-        ([bool(y) for y in LABELS], None),
-        ([2 * y - 1 for y in LABELS], None),
-        ([float(2 * y - 1) for y in LABELS], None),
-        (LABELS, 1),
-        ([1 - y for y in LABELS], 0),
-        ([bool(y) for y in LABELS], True),
-        ([not y for y in LABELS], False),
-        ([y + 1 for y in LABELS], 2),
-        ([y + 1.5 for y in LABELS], 2.5),
-        (["yes" if y else "no" for y in LABELS], "yes"),
-        (["no" if y else "yes" for y in LABELS], "no"),
-        (["it's" if y else "it is" for y in LABELS], "it's"),
-        ([datetime.date(2013, 7, 1 + y) for y in LABELS], "2013-07-02"),
-    ],
+    ("values", "positive", "kind_of_source"),
+    [(*each, KINDS[at % 3]) for at, each in enumerate(TWO_VALUES)],
     ids=str,
 )
-@pytest.mark.parametrize("kind_of_source", ["file", "frame", "stream"])
 def test_two_values_of_any_kind(
     values: list[Any], positive: Any, kind_of_source: str, tmp_path: Path
 ) -> None:
