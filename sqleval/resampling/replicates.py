@@ -218,17 +218,25 @@ def evaluate_drawn(
 
 
 def draw_replicates(cells: Cells, replicates: int, seed: int) -> Iterator[pl.DataFrame]:
-    """Yield the cells of the sample (replicate 0), then those of replicates 1 ..., some at once."""
+    """Yield the cells of the sample (replicate 0) and those of replicates 1 ..., some at once."""
     if not cells.is_clustered and (total := cells.frame["mean"].sum()) > _MOST_DRAWN:
         raise DataError(
             f"replicates take weights for counts of rows, which add up to {total:g}; up to "
             f"{_MOST_DRAWN:g} rows can be drawn: divide the weights, or leave out the interval"
         )
-    yield _number_replicate(cells.frame, cells, SAMPLE)
+    sample = _number_replicate(cells.frame, cells, SAMPLE)
+    if not replicates:
+        yield sample
     at_once = max(_CELLS_AT_ONCE // max(cells.frame.height, 1), 1)
     for first in range(1, replicates + 1, at_once):
         numbers = range(first, min(first + at_once, replicates + 1))
-        yield _draw(cells, create_salts(seed, numbers), embedded())
+        drawn = _draw(cells, create_salts(seed, numbers), embedded())
+        if first > 1:
+            yield drawn
+            continue
+        # In one statement, which takes longer to plan than the sample alone to evaluate.
+        drawn = drawn.with_columns(pl.col("n").cast(pl.Float64))
+        yield pl.concat([sample.cast(dict(drawn.schema)), drawn])
 
 
 def evaluate_replicates(
