@@ -173,9 +173,11 @@ def draw_statistics(name: str) -> list[np.ndarray]:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", ["f1", "average_precision"])
-@pytest.mark.parametrize("paired", [True, False])
+@pytest.mark.parametrize(
+    ("name", "paired"), [("f1", True), ("f1", False), ("average_precision", True)]
+)
 def test_the_bootstrap_is_that_of_drawn_rows(name: str, paired: bool) -> None:
+    """Scores of different rows are those of `test_different_rows_per_model`."""
     row = compare_one(ROWS, name, replicates=400, paired=paired)
     label, b = arrays(ROWS, "y", "b")
     assert compute_f1(label, b) == pytest.approx(f1_score(label, b >= 0.5))
@@ -336,7 +338,7 @@ def test_an_infinite_difference_has_no_test(options: dict[str, Any]) -> None:
 @pytest.mark.long
 def test_weights_are_copies() -> None:
     copies = ROWS[np.repeat(np.arange(ROWS.height), ROWS["w"].to_numpy())]
-    metrics, two = ["roc_auc", "log_loss", "accuracy"], {"score": {"a": "a", "b": "b"}}
+    metrics, two = ["roc_auc", "accuracy"], {"score": {"a": "a", "b": "b"}}
     weighted = compare(ROWS, metrics, two | {"weight": "w"})
     plain = compare(copies, metrics, two, test="bootstrap")
     assert weighted["metric"].to_list() == plain["metric"].to_list() == metrics
@@ -390,7 +392,8 @@ def test_rows_without_a_fold_or_a_score_are_dropped(test: str) -> None:
     whole = rows.drop_nulls(["fold", "b"])
     # Nor are they in the mean over the folds of all slices.
     scan: dict[str, Any] = {"over": "fold", "by": "g", "sets": "overall"}
-    metrics = ["roc_auc", "log_loss", "f1"]
+    # The tests read the same values of folds, whatever the metric.
+    metrics = ["roc_auc", "log_loss", "f1"] if test == "corrected_t" else ["roc_auc"]
     expected = compare(whole, metrics, scan, test=test)
     found = compare(rows, metrics, scan | {"nulls": "drop"}, test=test)
     overall = found.filter(by="overall")
@@ -429,10 +432,10 @@ def test_a_row_without_a_fold_is_an_error() -> None:
 
 @pytest.mark.parametrize("test", ["corrected_t", "friedman", "nemenyi"])
 def test_each_set_of_slices_has_its_folds(test: str) -> None:
-    scan = {"over": "fold", "by": "g"}
-    found = compare(ROWS, ["roc_auc", "f1"], scan | {"sets": "overall"}, test=test, adjust=None)
-    slices = compare(ROWS, ["roc_auc", "f1"], scan, test=test, adjust=None)
-    overall = compare(ROWS, ["roc_auc", "f1"], {"over": "fold"}, test=test, adjust=None)
+    scan, metrics = {"over": "fold", "by": "g"}, ["roc_auc", "f1"][: 1 + (test == "corrected_t")]
+    found = compare(ROWS, metrics, scan | {"sets": "overall"}, test=test, adjust=None)
+    slices = compare(ROWS, metrics, scan, test=test, adjust=None)
+    overall = compare(ROWS, metrics, {"over": "fold"}, test=test, adjust=None)
     assert found["p_value"].null_count() == 0
     assert_frame_equal(found.filter(by="g").drop("by"), slices)
     assert_frame_equal(found.filter(by="overall").drop("by", "g"), overall)
@@ -528,7 +531,7 @@ ALL = ["roc_auc", "gini", "log_loss", "accuracy", "f1", "error_rate"]
 
 @pytest.mark.long
 @pytest.mark.parametrize(("test", "metrics", "over"), [
-    (None, ALL, False), ("bootstrap", ["average_precision", "log_loss"], False),
+    (None, ALL, False), ("bootstrap", "log_loss", False),
     ("wilcoxon", "log_loss", False), ("mcnemar_exact", "accuracy", False),
     ("corrected_t", ["roc_auc", "f1"], True), ("nemenyi", "roc_auc", True),
 ])  # fmt: skip
@@ -644,7 +647,6 @@ def test_filters_and_columns_of_a_lazy_comparison() -> None:
         lazy.select("verdict", "p_value").collect(), other.select("verdict", "p_value")
     )
     assert_frame_equal(lazy.head(3).collect(), other.head(3))
-    assert_frame_equal(lazy.sort("difference").collect(), other.sort("difference"))
     # Rows of a slice alone give the values of the slice.
     alone = compare(ROWS.filter(g="s"), ["roc_auc", "f1"], adjust=None)
     kept = ["metric", "model", "difference", "low", "high", "p_value"]
