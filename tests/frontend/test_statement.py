@@ -38,7 +38,7 @@ def evaluate_roles(
     """Return a function that gives the predictions under some roles, and evaluates them once."""
     path = tmp_path_factory.mktemp("flights") / "rows.parquet"
     frame = pl.scan_parquet(FLIGHTS, hive_partitioning=True).filter(
-        pl.col("carrier").is_in(["AA", "VX"])
+        pl.col("carrier").is_in(["AA", "VX"]), pl.col("key").hash(1) % 4 == 0
     )
     frame.with_columns(w=pl.col("key") % 3).collect().write_parquet(path)
 
@@ -88,7 +88,7 @@ def test_the_statement_runs_as_pasted(
 
 @pytest.mark.long
 def test_the_statement_with_its_parameters_is_the_same() -> None:
-    bound = flights(by="month")
+    bound = flights(by="month", where="carrier = 'VX'")
     kept = bound.sql(METRICS, params=True)
     assert "$threshold" in kept
     assert "$" not in bound.sql(METRICS)
@@ -101,7 +101,7 @@ def test_the_statement_with_its_parameters_is_the_same() -> None:
 @pytest.mark.medium
 @pytest.mark.parametrize("curve", ["roc_curve", "pr", "confusion"])
 def test_the_statement_of_a_curve_runs_as_pasted(curve: str) -> None:
-    bound = flights(by="month")
+    bound = flights(by="month", where="carrier = 'VX'")
     pasted = duckdb.connect().sql(bound.sql(curve)).pl()
     result = bound.confusion() if curve == "confusion" else bound.curve(curve)
     expected = result.collect()
@@ -127,7 +127,7 @@ def test_the_statement_of_class_scores_runs_as_pasted() -> None:
         task="multiclass",
         nulls="drop",
         by="month",
-        where="carrier IN ('AA', 'VX')",
+        where="carrier = 'VX'",
     )
     pasted = duckdb.connect().sql(bound.sql()).pl()
     expected = bound.evaluate().collect()
@@ -139,7 +139,9 @@ def test_the_statement_of_class_scores_runs_as_pasted() -> None:
 def test_every_step_can_be_seen(kind: str, path: Path) -> None:
     source: Any = {"file": path, "frame": SMALL, "stream": SMALL.lazy()}[kind]
     bound = sqleval.scan(source, label="y", score="p", by="g")
-    seen = list(bound.steps(METRICS, rows=3))
+    # Of one kind fewer rows than there are; of the others all.
+    most = 3 if kind == "file" else 1000
+    seen = list(bound.steps(METRICS, rows=most))
     ctes = bound.statement(METRICS).ctes
     assert [name for name, _, _ in seen] == [cte.name for cte in ctes]
     assert {"_source", "_audit", "predictions", "cutoffs", "outcomes", "_results"} <= {
@@ -147,13 +149,12 @@ def test_every_step_can_be_seen(kind: str, path: Path) -> None:
     }
     for name, sql, rows in seen:
         assert sql in [cte.sql for cte in ctes]
-        assert rows.height <= 3
+        assert rows.height <= most
         assert rows.width, name
     shown = {name: rows for name, _, rows in seen}
     assert set(shown["predictions"].columns) >= {"label", "score", "weight"}
-    whole = {name: rows for name, _, rows in bound.steps(METRICS, rows=1000)}
-    assert whole["predictions"].height == SMALL.height
-    assert whole["_results"].height == 3 * len(METRICS)
+    assert shown["predictions"].height == min(SMALL.height, most)
+    assert shown["_results"].height == min(3 * len(METRICS), most)
 
 
 def test_the_steps_show_bad_rows_instead_of_raising() -> None:
