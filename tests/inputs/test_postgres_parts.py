@@ -337,18 +337,20 @@ def test_what_one_stream_reads(server: PostgreSQL, monkeypatch: pytest.MonkeyPat
     import adbc_driver_postgresql.dbapi as driver
 
     host = unquote(server.url.partition("host=")[2])
+    # Enough for two connections.
+    some = "SELECT * FROM rows LIMIT 12000"
     execute(
         server,
         "CREATE VIEW seen AS SELECT * FROM rows",
-        "CREATE MATERIALIZED VIEW kept AS SELECT * FROM rows",
+        f"CREATE MATERIALIZED VIEW kept AS {some}",
         "CREATE TABLE split (LIKE rows) PARTITION BY LIST (y)",
         "CREATE TABLE split_0 PARTITION OF split FOR VALUES IN (0)",
         "CREATE TABLE split_1 PARTITION OF split FOR VALUES IN (1)",
-        "INSERT INTO split SELECT * FROM rows",
-        "CREATE TABLE parent AS SELECT * FROM rows",
+        f"INSERT INTO split {some}",
+        f"CREATE TABLE parent AS {some}",
         "CREATE TABLE child () INHERITS (parent)",
-        "CREATE UNLOGGED TABLE unlogged AS SELECT * FROM rows",
-        "CREATE TABLE policed AS SELECT * FROM rows",
+        f"CREATE UNLOGGED TABLE unlogged AS {some}",
+        f"CREATE TABLE policed AS {some}",
         "ALTER TABLE policed ENABLE ROW LEVEL SECURITY",
         "CREATE TABLE small AS SELECT * FROM rows LIMIT 3000",
         "CREATE EXTENSION postgres_fdw",
@@ -383,7 +385,7 @@ def test_what_one_stream_reads(server: PostgreSQL, monkeypatch: pytest.MonkeyPat
 def test_odd_names(server: PostgreSQL) -> None:
     odd = """a "b".c'; {relation} \\ %s"""
     quoted = '"' + odd.replace('"', '""') + '"'
-    execute(server, f"CREATE SCHEMA {quoted}", f"CREATE TABLE {quoted}.{quoted} AS {ROWS}",
+    execute(server, f"CREATE SCHEMA {quoted}", f"CREATE TABLE {quoted}.{quoted} AS TABLE template",
             f"ALTER TABLE {quoted}.{quoted} RENAME COLUMN note TO {quoted}")  # fmt: skip
     try:
         source = f"{server.url}#{odd.replace('%', '%25')}"
