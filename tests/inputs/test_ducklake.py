@@ -53,13 +53,16 @@ def test_every_snapshot_of_a_ducklake(lakes: Path, kind: str) -> None:
     expected = pl.read_parquet(lakes / kind / "rows.parquet")
     catalogue = lakes / kind / CATALOGUES[kind]
     sizes: set[int] = set()
-    for (version,), rows in expected.partition_by("snapshot", as_dict=True).items():
+    # Of the other catalogue, which is attached anew for each of them, every third is read.
+    parts = [*expected.partition_by("snapshot", as_dict=True).items()]
+    for (version,), rows in parts if kind == "sqlite" else parts[::-3][::-1]:
         found = read(f"ducklake:{catalogue}#preds", int(version))
         sizes.add(found.height)
         rows = rows.select(found.columns).with_columns(pl.col("key").cast(found["key"].dtype))
         assert_frame_equal(found.sort("key", "p"), rows.sort("key", "p"))
     assert read(f"ducklake:{catalogue}#empty", int(version)).height == 0
-    assert sizes == {120, 122, 110, 108, 109, 149, 138, 128, 148, 168, 165, 185, 186}
+    if kind == "sqlite":
+        assert sizes == {120, 122, 110, 108, 109, 149, 138, 128, 148, 168, 165, 185, 186}
 
 
 @pytest.mark.medium
