@@ -16,7 +16,6 @@ from sqleval.inference.mcnemar import (
     apply_mcnemar_test,
     apply_paired_rate_equivalence_test,
     apply_paired_rate_noninferiority_test,
-    find_paired_rate_interval,
 )
 from sqleval.inference.outcome import Outcome
 from sqleval.inference.wilcoxon import apply_wilcoxon_test
@@ -97,7 +96,8 @@ def _compare_mcnemar(pairs: Pairs, request: Request, options: Options) -> pl.Dat
         is_exact = np.full(is_exact.shape, options.test == "mcnemar_exact")
     statistic = np.where(is_exact, exactly.statistic, corrected.statistic)
     p_value = np.where(is_exact, exactly.p_value, corrected.p_value)
-    outcome = Outcome(statistic, p_value, *find_paired_rate_interval(wins, losses, n, **call))
+    # Both have the interval of paired rates.
+    outcome = Outcome(statistic, p_value, corrected.low, corrected.high)
     methods = [TESTS["mcnemar_exact" if each else "mcnemar"] for each in is_exact]
     return _select(pair_counts, pairs, outcome, stderr, pl.Series(methods, dtype=pl.String), note)
 
