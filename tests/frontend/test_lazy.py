@@ -140,7 +140,7 @@ def test_eight_threads_on_every_kind_of_source(kind: str, path: Path) -> None:
         assert_frame_equal(got, expected[i % 3])
 
 
-@pytest.mark.long
+@pytest.mark.medium
 def test_threads_may_share_one_connection_through_two_scans() -> None:
     con = duckdb.connect()
     con.from_arrow(SMALL.to_arrow()).create("rows")

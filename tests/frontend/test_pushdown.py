@@ -78,7 +78,7 @@ def test_a_filter_on_a_key_reaches_the_scan(executed: Executed) -> None:
     assert_frame_equal(got, result.collect().filter(pl.col("carrier") == "AA"))
 
 
-@pytest.mark.long
+@pytest.mark.medium
 def test_a_filter_on_a_partition_reads_only_its_files(executed: Executed) -> None:
     result = flights(by="month", where="carrier = 'VX'").evaluate(FEW)
     got = result.filter((pl.col("month") == "07") | (pl.col("month") == "08")).collect()
@@ -89,7 +89,7 @@ def test_a_filter_on_a_partition_reads_only_its_files(executed: Executed) -> Non
     )
 
 
-@pytest.mark.long
+@pytest.mark.medium
 def test_of_a_mixed_filter_the_part_on_keys_reaches_the_scan(executed: Executed) -> None:
     result = flights(by="month", where="carrier = 'VX'").evaluate(FEW)
     mixed = (pl.col("month") == "09") & (pl.col("value") > 0.5)

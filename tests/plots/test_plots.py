@@ -309,7 +309,7 @@ def test_thinning_keeps_what_a_column_shows(million: pl.DataFrame) -> None:
     assert steps == pytest.approx(all_steps, abs=1e-3)
 
 
-@pytest.mark.long
+@pytest.mark.medium
 def test_thinning_is_by_series(million: pl.DataFrame) -> None:
     some = million.gather_every(5)
     pair = pl.concat(

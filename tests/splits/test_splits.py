@@ -294,7 +294,7 @@ def test_new_rows_never_move_old_ones() -> None:
         assert after.join(before, on=before.columns, how="semi").height == before.height
 
 
-@pytest.mark.long
+@pytest.mark.medium
 @pytest.mark.parametrize("method", sorted(METHODS))
 def test_neither_order_nor_layout_matters(method: str, tmp_path: Path) -> None:
     takes = METHODS[method].takes
