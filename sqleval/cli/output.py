@@ -9,7 +9,6 @@ from dataclasses import asdict, is_dataclass
 from typing import Any
 
 import polars as pl
-import polars.selectors as cs
 from rich.console import Console
 from rich.measure import Measurement
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TimeRemainingColumn
@@ -31,6 +30,8 @@ _COUNTS = {
 _MAX_ROWS = 1000
 #: The least width of a column of text, with the space beside it.
 _LEAST_TEXT = 8
+#: The width in which texts are measured.
+_WIDEST = 10_000
 
 
 class ProgressBar:
@@ -95,9 +96,9 @@ def _build_table(frame: pl.DataFrame, names: Sequence[str]) -> Table:
             overflow="fold",
             no_wrap=is_number,
         )
-    # As names: a key may be called *, which as a text would be all columns.
-    for row in frame.select(cs.by_name(*names)).iter_rows():
-        table.add_row(*map(_format_cell, names, row))
+    columns = ([_format_cell(name, value) for value in frame[name].to_list()] for name in names)
+    for cells in zip(*columns, strict=True):
+        table.add_row(*cells)
     return table
 
 
@@ -129,17 +130,25 @@ def _list_less_needed(names: Sequence[str]) -> list[list[str]]:
     return [step for step in steps if step]
 
 
-def _measure(console: Console, frame: pl.DataFrame, names: Sequence[str]) -> int:
-    """Return the width of a table whose texts are on one line."""
-    options = console.options.update(max_width=10_000)
-    return Measurement.get(console, options, _build_table(frame, names)).maximum
+def _measure_columns(console: Console, frame: pl.DataFrame, names: Sequence[str]) -> dict[str, int]:
+    """Return the width of each column whose texts are on one line."""
+    options = console.options.update(max_width=_WIDEST)
+    tables = {name: _build_table(frame, [name]) for name in names}
+    return {
+        name: Measurement.get(console, options, table).maximum for name, table in tables.items()
+    }
 
 
-def _find_least_width(console: Console, frame: pl.DataFrame, names: Sequence[str]) -> int:
+def _add_widths(widths: Mapping[str, int], names: Sequence[str]) -> int:
+    """Return the width of a table of some of the columns, which stand two places apart."""
+    return min(sum(widths[name] for name in names) + 2 * max(len(names) - 1, 0), _WIDEST)
+
+
+def _find_least_width(frame: pl.DataFrame, names: Sequence[str], widths: Mapping[str, int]) -> int:
     """Return the width in which all numbers are whole, beside texts of a few letters a line."""
     numbers = [name for name in names if frame[name].dtype.is_numeric()]
-    least = _measure(console, frame, numbers) + _LEAST_TEXT * (len(names) - len(numbers))
-    return min(least, _measure(console, frame, names))
+    least = _add_widths(widths, numbers) + _LEAST_TEXT * (len(names) - len(numbers))
+    return min(least, _add_widths(widths, names))
 
 
 def _print_table(frame: pl.DataFrame, file: Any) -> None:
@@ -153,13 +162,15 @@ def _print_table(frame: pl.DataFrame, file: Any) -> None:
     names = [n for n in frame.columns if n not in optional or frame[n].null_count() < frame.height]
     console, shown, notes = _create_console(file), frame.head(_MAX_ROWS), list[str]()
     width = console.width
+    widths = _measure_columns(console, shown, names)
 
     def fits(spare: int = 0) -> bool:
-        return _measure(console, shown, names) - spare <= width
+        return _add_widths(widths, names) - spare <= width
 
     left: list[str] = []
     if not fits():
         shown, notes = _list_footnotes(shown)
+        widths |= _measure_columns(console, shown, ["note"] if "note" in names else [])
     # The names of metrics, gates and their slices may take several lines of 20 letters.
     long_names = [name for name in ("metric", "gate", "slice") if name in names]
     longest: list[Any] = [shown[name].str.len_chars().max() for name in long_names]
@@ -169,7 +180,7 @@ def _print_table(frame: pl.DataFrame, file: Any) -> None:
         if not fits(spare if may_break else 0):
             names = [name for name in names if name not in dropped]
             left = dropped + left
-    console.width = max(width, _find_least_width(console, shown, names))
+    console.width = max(width, _find_least_width(shown, names, widths))
     console.print(_build_table(shown, names))
     console.width = width
     for number, note in enumerate(notes, start=1):
