@@ -1,7 +1,7 @@
 """Writes an HTML page about predictions that opens without a network."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from importlib.resources import files
 from math import isfinite
 from typing import Any, NamedTuple
@@ -108,12 +108,18 @@ def write_report(
         "slices": sliced and _list_slices(sliced, labels[0], ci, min_rows),
         "thresholds": _list_thresholds(bound) if is_scored else [],
     }
+    write_text(output, _load_template().render(**page), folders=False)
+
+
+@cache
+def _load_template() -> Any:
+    """Return the template of a page, compiled once."""
     loader: Any = Environment(autoescape=True, undefined=StrictUndefined)
     for name, form in (("number", ".4f"), ("difference", "+.4f"), ("count", ",")):
         loader.filters[name] = partial(_format, form=form)
     loader.filters["chance"] = _format_p_value
     text = files("sqleval.report").joinpath("page.html").read_text(encoding="utf-8")
-    write_text(output, loader.from_string(text).render(**page), folders=False)
+    return loader.from_string(text)
 
 
 def _format(value: float | None, form: str) -> str:

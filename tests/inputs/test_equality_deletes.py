@@ -274,14 +274,16 @@ def open_case(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Any], tuple
 def test_rows_that_are_left(case: Any, open_case: Callable[[Any], tuple[Table, set[int]]]) -> None:
     """By files of the engine, and of PyIceberg as soon as the table has a nested column.
 
-    Then a condition is judged after the deletes, whatever they are: the next test has one.
+    Then a condition is judged after the deletes, whatever they are: the next test has one. By
+    files it is part of the same statement, and tried with a third of the cases.
     """
     table, rows = open_case(case)
     nested = table.catalog.load_table(table.name())
     add_nested(nested)
     assert read_rows(table, has_files=True) == rows
-    assert read_rows(table, where="row % 2 = 1") == {row for row in rows if row % 2}
     assert read_rows(nested, has_files=False) == rows
+    if CASES.index(case) % 3 == 0:
+        assert read_rows(table, where="row % 2 = 1") == {row for row in rows if row % 2}
 
 
 @pytest.mark.medium

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Sequence
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -68,15 +69,20 @@ def write_report(run: Run) -> list[str]:
     periods = _find_periods(run)
     if not periods:
         return []
-    loader: Any = Environment(autoescape=True, undefined=StrictUndefined)
-    loader.filters |= {"number": _format_number, "thousands": _format_count}
-    template = loader.from_string(
-        files("sqleval.jobs.outputs").joinpath("report.html").read_text(encoding="utf-8")
-    )
-    text = template.render(**_describe_page(run, periods))
+    text = _load_template().render(**_describe_page(run, periods))
     remove_drafts(Path(path).parent)
     write_text(path, text, lock=True)
     return [path]
+
+
+@cache
+def _load_template() -> Any:
+    """Return the template of a report, compiled once."""
+    loader: Any = Environment(autoescape=True, undefined=StrictUndefined)
+    loader.filters |= {"number": _format_number, "thousands": _format_count}
+    return loader.from_string(
+        files("sqleval.jobs.outputs").joinpath("report.html").read_text(encoding="utf-8")
+    )
 
 
 def _find_periods(run: Run) -> list[str]:
