@@ -3,6 +3,8 @@
 import datetime
 import json
 import logging
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -176,39 +178,45 @@ PREDICATES = [
 ]
 
 
+#: A lazy result, the same collected, and whether it is of a stream.
+LazyAndWhole = tuple[pl.LazyFrame, pl.DataFrame, bool]
+
+
 @pytest.fixture(scope="module")
-def lazy_and_whole(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> tuple[pl.LazyFrame, pl.DataFrame, bool]:
-    """Return a result with keys of many types, lazy and collected, and whether of a stream."""
-    path = tmp_path_factory.mktemp("keys") / "rows.parquet"
-    SMALL.write_parquet(path)
-    source: Any = {"file": path, "stream": SMALL.lazy()}[request.param]
-    bound = sqleval.scan(source, label="y", score="p", by=["g", "d", "i", "f", "b"])
-    # By ranks of the file, by decisions of the stream.
-    result = bound.evaluate([FEW[request.param == "stream"], "prevalence"])
-    whole = result.collect()
-    # No predicate on values keeps or drops all rows.
-    assert whole["value"].null_count()
-    assert {*(whole["value"] > 0.6).drop_nulls()} == {True, False}
-    return result, whole, request.param == "stream"
+def evaluate_keys(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], LazyAndWhole]:
+    """Return a function that gives the result of a source with keys of many types, made once."""
+
+    @cache
+    def evaluate(kind: str) -> LazyAndWhole:
+        path = tmp_path_factory.mktemp("keys") / "rows.parquet"
+        SMALL.write_parquet(path)
+        source: Any = {"file": path, "stream": SMALL.lazy()}[kind]
+        bound = sqleval.scan(source, label="y", score="p", by=["g", "d", "i", "f", "b"])
+        # By ranks of the file, by decisions of the stream.
+        result = bound.evaluate([FEW[kind == "stream"], "prevalence"])
+        whole = result.collect()
+        # No predicate on values keeps or drops all rows.
+        assert whole["value"].null_count()
+        assert {*(whole["value"] > 0.6).drop_nulls()} == {True, False}
+        return result, whole, kind == "stream"
+
+    return evaluate
 
 
 @pytest.mark.parametrize(
-    ("lazy_and_whole", "place"),
+    ("kind", "place"),
     [("file", place) for place in range(len(PREDICATES))]
     + [("stream", place) for place in range(0, len(PREDICATES), 3)],
-    indirect=["lazy_and_whole"],
 )
 def test_a_filter_before_collect_is_a_filter_after_it(
-    place: int, lazy_and_whole: tuple[pl.LazyFrame, pl.DataFrame, bool]
+    kind: str, place: int, evaluate_keys: Callable[[str], LazyAndWhole]
 ) -> None:
     """Every predicate is tried on the file, and every third of a stream, too.
 
     Both have the same condition in the statement, and a stream one that is written from it:
     `inputs/test_tables.py` tries many of those.
     """
-    result, whole, is_stream = lazy_and_whole
+    result, whole, is_stream = evaluate_keys(kind)
     predicate = PREDICATES[place]
     if place % 2 == is_stream:
         assert_frame_equal(result.filter(predicate).collect(), whole.filter(predicate))
