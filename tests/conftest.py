@@ -75,7 +75,7 @@ SLOWEST = [
     for name in (
         "engines/test_spark_processes", "pages/test_scripts", "export/test_dialects",
         "metrics/test_metrics", "metrics/test_properties", "pages/test_jobs_page",
-        "resampling/test_intervals", "export/test_dbt", "export/test_dialect_options",
+        "resampling/test_intervals", "pages/test_dbt_page", "export/test_dialect_options",
         "export/test_macros", "metrics/test_curves", "engines/test_spark", "house/test_data",
         "history/test_history", "compiler/test_bins", "comparison/test_tests",
         "frontend/test_pushdown", "metrics/test_intervals", "comparison/test_inputs",

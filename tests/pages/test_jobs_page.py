@@ -11,7 +11,6 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from sqleval.export.macro_script import write_script
 from sqleval.jobs.file.reading import read_job
 from sqleval.jobs.outputs.notifications import build_message
 from tests.support.commands import run as run_here
@@ -211,32 +210,3 @@ def test_an_airflow_task_runs(others: Path, jobs: Path) -> None:
     done = run_here("history", str(jobs / "history.duckdb"), "--format", "csv")
     periods = pl.read_csv(done.stdout.encode())["period"].to_list()
     assert periods == ["2013-07-02", "2013-07-03"]
-
-
-@pytest.mark.long
-def test_a_dbt_test_asks_a_macro(others: Path, tmp_path: Path) -> None:
-    from sqleval.engines.duckdb_files import install
-
-    install(write_script, str(tmp_path / "warehouse.duckdb"))
-    text = block("dbt", "sql")
-    files = {
-        "dbt_project.yml": "name: lake\nversion: '1.0'\nprofile: lake\n"
-        "models: {lake: {+materialized: table}}\n",
-        "profiles.yml": "lake: {target: dev, outputs: {dev: {type: duckdb, "
-        "path: warehouse.duckdb, threads: 1}}}\n",
-        "models/preds.sql": "SELECT i % 3 = 0 AS y, 0.3 * (i % 3 = 0)::INT + (i * 7 % 10) / 20 AS p"
-        " FROM range(200) AS t(i)\n",
-        "tests/good_enough.sql": text,
-        "tests/too_much_asked.sql": text.replace("0.6", "1.1"),
-    }  # fmt: skip
-    for name, content in files.items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(content, encoding="utf-8")
-    done = subprocess.run(
-        [others / "dbt", "--no-version-check", "build", "--profiles-dir", "."],
-        capture_output=True, text=True, check=False, cwd=tmp_path,
-        env=environment(DO_NOT_TRACK="1"),
-    )  # fmt: skip
-    assert done.returncode == 1, done.stdout
-    assert "PASS good_enough" in done.stdout
-    assert "FAIL 1 too_much_asked" in done.stdout

@@ -1,4 +1,4 @@
-"""Runs dbt, which pins what the project does not, in the environment of the orchestrators."""
+"""Exports packages, and runs dbt, which pins what the project does not, in its environment."""
 
 import json
 import os
@@ -8,6 +8,10 @@ from collections.abc import Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
+
+import polars as pl
+
+from tests.support.commands import run
 
 ROOT = Path(__file__).parents[2]
 #: Its command several times in one process, also for several projects, as importing it takes longer
@@ -49,3 +53,31 @@ def run_dbt(projects: Mapping[Path, Sequence[Sequence[str]]]) -> dict[Path, list
     assert len(found) == sum(map(len, commands.values())), done.stdout + done.stderr
     each = iter([Done(int(code), log) for log, code in found])
     return {folder: list(islice(each, len(some))) for folder, some in projects.items()}
+
+
+def export(folder: Path, predictions: str, *more: str, code: int = 0) -> str:
+    """Write a package, and return what the command says."""
+    return run("export", "dbt", str(folder), predictions, *more, code=code).stderr
+
+
+def make_rows(step: int) -> pl.DataFrame:
+    """Return predictions by day: tied scores, a slice without a key, a day of one class.
+
+    Labels of the second day are missing before the third step, which has a new day. A score of
+    the fifth day is wrong in the fourth step and right in the fifth.
+    """
+    days = {1: 3, 2: 3, 3: 4}.get(step, 5)
+    i = pl.col("i")
+    is_missing = (i // 60 == 1) & (i % 4 == 0) & pl.lit(step < 3)
+    is_wrong = (i == 260) & pl.lit(step == 4)
+    return pl.DataFrame({"i": range(60 * days)}).select(
+        day=pl.date(2026, 7, 1) + pl.duration(days=i // 60),
+        carrier=pl.when(i % 3 == 1).then(pl.lit("a")).when(i % 3 == 2).then(pl.lit("b")),
+        y=pl.when(is_missing)
+        .then(None)
+        .when(i // 60 == 2)
+        .then(1)
+        .otherwise(i * i % 7 % 2)
+        .cast(pl.Int64),
+        p=pl.when(is_wrong).then(1.7).otherwise((i * 37 % 11) / 10).cast(pl.Float64),
+    )
