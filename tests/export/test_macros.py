@@ -17,7 +17,6 @@ from tests.support.macros import (
     COSTS,
     FILES,
     GIVEN,
-    STACKED,
     choose_parameters,
     create_table,
     evaluate_in_library,
@@ -39,6 +38,7 @@ ALONE = [
     if data.name in {
         "binary": {"plain"} if other else {"plain", "weights and keys"},
         "multiclass": {"plain"} if other else {"weights and keys"},
+        "regression": {"plain", "weights and keys"} if other else {data.name},
     }.get(data.kind, {data.name})
 ]  # fmt: skip
 
@@ -56,7 +56,7 @@ def test_every_metric_alone(data: Data, other: bool, console: duckdb.DuckDBPyCon
         # Most of these macros only call ``evaluate``, which plans all metrics: some of each.
         names_of_calls = list_calls(console, data.kind)
         calls = [one for one in each if one[0] in names_of_calls]
-        each = [one for one in each if one not in calls or calls.index(one) % 6 == 0]
+        each = [one for one in each if one not in calls or calls.index(one) % 14 == 0]
     expected = {(n, a): (format_metric(n, p, a), p) for n, a, p in each}
     known = evaluate_in_library(data, {key: text for key, (text, _) in expected.items()})
     problems: list[str] = []
@@ -89,44 +89,41 @@ def list_calls(console: duckdb.DuckDBPyConnection, kind: Kind) -> set[str]:
     return calls
 
 
-#: What the oldest engines see: keys, weights, ties, gaps, a class or none, and no row.
-OLDEST = {
-    "plain", "no rows", "weights and keys", "heavy ties and weights", "NULL and NaN",
-    "NULL and NaN, weights", "one class", "cases as slices", "FLOAT tenths", "labels as words",
-    "infinite scores", "no weight at all",
+#: What `evaluate` and curves see, with the parameters' defaults: all others are slices of these.
+TOGETHER: dict[Kind, tuple[str, ...]] = {
+    "binary": (
+        "no rows", "cases as slices", "weighted cases as slices", "FLOAT tenths",
+        "labels as words", "labels -1 and 1", "infinite scores",
+    ),
+    "multiclass": (
+        "no rows", "integer classes", "cases as slices", "weighted cases as slices",
+    ),
 }  # fmt: skip
+#: What they see with other parameters: by two keys with weights, and without either.
+WITH_PARAMETERS = ("plain", "weights and keys")
 #: They differ from others in how rows are read and counted alone, of which no metric knows.
-READING = {"labels as words", "labels -1 and 1", "a slice without usable rows"}
-#: They differ from others in their rows alone, and the macros are made of the metrics' own files;
-#: words are boolean labels to a macro.
-ALIKE = {
-    "by one key", "by two keys", "counts as weights", "real weights", "a slice without weight",
-    "heavy ties", "heavy ties by key", "one class a slice", "infinite and weighted",
-    "negatives without weight", "positives without weight", "one row", "FLOAT scores",
-    "integer scores", "FLOAT tenths, threshold 0.7", "no rows, by one key", "boolean labels",
-}  # fmt: skip
-TOGETHER = [
-    pytest.param(
-        data,
-        other,
-        id=f"{data}-{'parameters' if other else 'defaults'}",
-        marks=[] if data.name in OLDEST else [pytest.mark.slow],
-    )
-    for data in ALL
-    for other in (False, True)
-    if data not in STACKED and (other or data.name not in ALIKE)
-    if (data.kind == "binary" and (not other or data.name in ("weights and keys", "heavy ties")))
-    or (data.kind == "multiclass" and data.name in (
-        {"weights and keys"} if other else {
-            "plain", "one row", "no rows", "NULL and NaN, weights", "one class",
-            "integer classes", "no weight at all",
-        }
-    ))
-]  # fmt: skip
+READING = {"labels as words", "labels -1 and 1"}
 
 
 @pytest.mark.medium
-@pytest.mark.parametrize(("data", "other"), TOGETHER)
+@pytest.mark.parametrize(
+    ("data", "other"),
+    [
+        *(
+            pytest.param(
+                data, False, id=f"{data}-defaults",
+                marks=[pytest.mark.slow] if data.name == "labels -1 and 1" else [],
+            )
+            for data in ALL
+            if data.name in TOGETHER.get(data.kind, ())
+        ),
+        *(
+            pytest.param(data, True, id=f"{data}-parameters", marks=pytest.mark.slow)
+            for data in ALL
+            if data.name in WITH_PARAMETERS and data.kind in TOGETHER
+        ),
+    ],
+)  # fmt: skip
 def test_all_metrics_at_once(data: Data, other: bool, console: duckdb.DuckDBPyConnection) -> None:
     create_table(console, data.frame)
     task = ROLES[data.kind].get("task", data.kind)
@@ -135,7 +132,7 @@ def test_all_metrics_at_once(data: Data, other: bool, console: duckdb.DuckDBPyCo
         for name, average, params in list_metrics(console, data, other=other)
         if "cost_matrix" not in params and not builtin().get(name).header.get("cost")
         # Without parameters it is another test's question too.
-        if params or not other or data.name == "heavy ties"
+        if params or not other or data.name == "plain"
     }
     if data.name in READING:
         expected = dict([*expected.items()][::4])
@@ -147,11 +144,13 @@ def test_all_metrics_at_once(data: Data, other: bool, console: duckdb.DuckDBPyCo
     labels = {name: request.format_request(request.parse(name, task)) for name in expected}
     slices = len(rows) // len(expected)
     assert [row["metric"] for row in rows] == sorted(labels.values()) * slices
+    by_metric = {
+        label: rows[place :: len(expected)] for place, label in enumerate(sorted(labels.values()))
+    }
     known = evaluate_in_library(data, expected)
     problems: list[str] = []
     for name, text in expected.items():
-        own = [row for row in rows if row["metric"] == labels[name]]
-        problems += find_differences(data, own, known[name], text)
+        problems += find_differences(data, by_metric[labels[name]], known[name], text)
     assert not problems, "\n".join(problems)
 
 
@@ -219,15 +218,10 @@ def test_every_file_has_the_macros_that_the_library_allows(
 CURVES = [
     data
     for data in ALL
-    if data.name in ("plain", "weights and keys", "heavy ties and weights", "cases as slices")
-    or str(data) in ("binary-NULL and NaN", "binary-FLOAT tenths", "binary-infinite scores",
-                     "multiclass-by two keys", "multiclass-NULL and NaN, weights")
+    if data.name in ("plain", "cases as slices", "weighted cases as slices")
+    or str(data) in ("binary-FLOAT tenths", "binary-infinite scores")
     if data.kind in COSTS
 ]  # fmt: skip
-
-
-#: With other parameters the rows are aggregated alike: few see them.
-CURVES_WITH_PARAMETERS = ("plain", "weights and keys")
 
 
 @pytest.mark.medium
@@ -237,8 +231,8 @@ CURVES_WITH_PARAMETERS = ("plain", "weights and keys")
         *(pytest.param(data, False, id=f"{data}-defaults") for data in CURVES),
         *(
             pytest.param(data, True, id=f"{data}-parameters", marks=pytest.mark.slow)
-            for data in CURVES
-            if data.name in CURVES_WITH_PARAMETERS
+            for data in ALL
+            if data.name in WITH_PARAMETERS and data.kind in COSTS
         ),
     ],
 )

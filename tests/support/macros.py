@@ -223,24 +223,45 @@ def _gaps(kind: Kind) -> Iterator[Data]:
 #: To a macro rows without a slice are one slice: what differs in its rows alone is asked at once.
 STACKED = [
     data
-    for data in DATA
-    if data.kind == "binary" and data.frame.height and not data.options and not data.outside
-    if data.frame["y"].dtype.is_integer() and data.frame["p"].dtype == pl.Float64
-    if data.name not in ("plain", "one row", "heavy ties", "labels -1 and 1")
-]
+    for data in (*DATA, *_gaps("binary"), *_gaps("multiclass"))
+    if data.frame.height and not data.outside and "positive" not in data.options
+    if (
+        data.kind == "binary" and data.frame["y"].dtype.is_integer()
+        and data.frame["p"].dtype == pl.Float64
+    ) or (data.kind == "multiclass" and data.letters)
+    if len(data.by) < 2 and data.name not in (
+        "heavy ties", "labels -1 and 1", "by one key", "one class a slice", "counts as weights",
+        "real weights",
+    )
+]  # fmt: skip
 
 
-def _cases_as_slices() -> Data:
-    frames = [data.frame.with_columns(data=pl.lit(data.name)) for data in STACKED]
+def _cases_as_slices(kind: Kind, *, weighted: bool) -> Data:
+    frames = [
+        data.frame.with_columns(
+            data=pl.lit(data.name),
+            part=pl.col(data.by[0]).cast(pl.String) if data.by else pl.lit(None, pl.String),
+            w=pl.col(data.weight or "w").cast(pl.Float64),
+        )
+        for data in STACKED
+        if data.kind == kind and (data.weight is not None) == weighted
+    ]
     rows = pl.concat(frames, how="vertical_relaxed")
-    return Data("cases as slices", "binary", rows, {"by": ["data"]})
+    options: dict[str, Any] = {"by": ["data", "part"], "nulls": "drop"}
+    if weighted:
+        return Data("weighted cases as slices", kind, rows, {**options, "weight": "w"})
+    return Data("cases as slices", kind, rows, options)
 
 
 ALL = [
     data
     for data in [
         *DATA,
-        _cases_as_slices(),
+        *(
+            _cases_as_slices(kind, weighted=weighted)
+            for kind in ("binary", "multiclass")
+            for weighted in (False, True)
+        ),
         *(
             each
             for kind in ("binary", "multiclass", "regression", "ranking")
