@@ -14,6 +14,11 @@ from tests.support.cases import drawn
 from tests.support.commands import run, run_process
 from tests.support.macros import FILES, fetch_rows
 
+MACROS = (
+    "SELECT function_name, macro_definition FROM duckdb_functions() "
+    "WHERE schema_name = 'sqleval' ORDER BY ALL"
+)
+
 
 @pytest.mark.long
 def test_each_statement_ends_a_line_and_no_other_semicolon_stands() -> None:
@@ -27,17 +32,11 @@ def test_each_statement_ends_a_line_and_no_other_semicolon_stands() -> None:
 
 
 @pytest.mark.long
-def test_statements_one_by_one_and_twice(console: duckdb.DuckDBPyConnection) -> None:
-    macros = (
-        "SELECT function_name, macro_definition FROM duckdb_functions() "
-        "WHERE schema_name = 'sqleval' ORDER BY ALL"
-    )
+def test_statements_one_by_one(console: duckdb.DuckDBPyConnection) -> None:
     with duckdb.connect() as con:
         for statement in write_script().split(";\n"):
             con.execute(statement)
-        assert con.execute(macros).fetchall() == console.execute(macros).fetchall()
-        con.execute(write_script())
-        assert con.execute(macros).fetchall() == console.execute(macros).fetchall()
+        assert con.execute(MACROS).fetchall() == console.execute(MACROS).fetchall()
 
 
 @pytest.mark.long
@@ -48,11 +47,13 @@ def test_each_call_of_the_help_runs(console: duckdb.DuckDBPyConnection) -> None:
         "roc_enclosure",
     }
     wrong: list[str] = []
+    console.execute("PRAGMA disable_optimizer")  # a third of the time
     for row in rows:
         try:
             assert console.execute(row["call"]).fetchall()
         except (duckdb.Error, AssertionError) as error:
             wrong.append(f"{row['call']}: {error}")
+    console.execute("PRAGMA enable_optimizer")
     assert not wrong, "\n".join(wrong)
 
 
@@ -91,10 +92,8 @@ def test_metrics_may_be_a_text(console: duckdb.DuckDBPyConnection) -> None:
     listed = fetch_rows(console, call.format("['ks', 'roc_auc']"))
     assert [row["metric"] for row in listed] == ["ks", "roc_auc"]
     assert fetch_rows(console, call.format("'ks, roc_auc'")) == listed
-    assert fetch_rows(console, call.format("'ks'")) == listed[:1]
-    for wrong, message in (("'kss'", "did you mean 'ks'"), ("''", "no metric is named")):
-        with pytest.raises(duckdb.Error, match=message):
-            console.execute(call.format(wrong))
+    with pytest.raises(duckdb.Error, match="no metric is named"):
+        console.execute(call.format("''"))
 
 
 def test_help_names_parameters_and_the_release(console: duckdb.DuckDBPyConnection) -> None:
@@ -126,8 +125,9 @@ def test_command_prints_the_script() -> None:
 
 
 @pytest.mark.long
-def test_command_installs_into_a_file(tmp_path: Path) -> None:
+def test_command_installs_into_a_file(tmp_path: Path, console: duckdb.DuckDBPyConnection) -> None:
     file = tmp_path / "own's preds.duckdb"
+    made: list[list[tuple[str, str]]] = []
     for is_new in (True, False):
         run("macros", "--install", str(file))
         # The storage version, that of DuckDB 1.4: every DuckDB from there on opens the file.
@@ -138,8 +138,13 @@ def test_command_installs_into_a_file(tmp_path: Path) -> None:
             if is_new:
                 con.execute("CREATE TABLE t AS FROM (VALUES (0, 0.1), (1, 0.8)) AS v(y, p)")
             assert con.execute("SELECT COUNT(*) > 60 FROM sqleval.help()").fetchone() == (True,)
+            made.append(con.execute(MACROS).fetchall())
             (row,) = fetch_rows(con, "FROM sqleval.roc_auc('t', label := y, score := p)")
             assert row["value"] == 1
+    # A file writes numbers another way.
+    there = [name for name, _ in console.execute(MACROS).fetchall()]
+    assert [name for name, _ in made[0]] == there
+    assert made[1] == made[0]
 
 
 @pytest.mark.long
@@ -191,8 +196,10 @@ def test_only_the_named_columns_are_read(
 
 
 @pytest.mark.medium
-@pytest.mark.parametrize("metrics", ["NULL", "['roc_auc', 'ks', 'f1', 'log_loss']"])
-@pytest.mark.parametrize("weight", ["", ", weight := w"])
+@pytest.mark.parametrize(
+    ("metrics", "weight"),
+    [("NULL", ", weight := w"), ("['roc_auc', 'ks', 'f1', 'log_loss']", "")],
+)
 def test_many_metrics_scan_once(
     metrics: str, weight: str, wide: str, console: duckdb.DuckDBPyConnection
 ) -> None:
@@ -201,24 +208,12 @@ def test_many_metrics_scan_once(
     assert len(re.findall(r'"name": "(?:READ_PARQUET|PARQUET_SCAN)\s*"', text)) == 1
 
 
-@pytest.mark.medium
+@pytest.mark.long
 def test_metrics_share_their_sorts(wide: str, console: duckdb.DuckDBPyConnection) -> None:
     roles = f"'{wide}', label := y, score := p"
-    texts = [
-        plan(console, f"FROM sqleval.evaluate({roles}, metrics := {metrics})")
-        for metrics in (["ks"], ["ks", "roc_auc"])
-    ]
-    assert texts[0].count('"WINDOW') == texts[1].count('"WINDOW') > 0
-
-
-@pytest.mark.long
-def test_what_is_not_asked_for_is_not_computed(
-    wide: str, console: duckdb.DuckDBPyConnection
-) -> None:
-    roles = f"'{wide}', label := y, score := p"
-    counted, ranked = (
-        plan(console, f"FROM sqleval.evaluate({roles}, metrics := {metrics})")
-        for metrics in (["log_loss", "f1", "brier_score"], ["roc_auc"])
+    alone, two, counted = (
+        plan(console, f"FROM sqleval.evaluate({roles}, metrics := {metrics})").count('"WINDOW')
+        for metrics in (["ks"], ["ks", "roc_auc"], ["log_loss", "f1", "brier_score"])
     )
-    assert "WINDOW" not in counted
-    assert "WINDOW" in ranked
+    assert alone == two > 0
+    assert counted == 0  # what is not asked for is not computed
