@@ -19,9 +19,6 @@ from sqleval.history.store import (
     write_conditions,
 )
 
-#: The bytes of a file of few rows.
-_SMALL = 4_000_000
-
 
 def _create_tables(con: Any) -> None:
     """Create the tables that a new file, or one of an older release, lacks."""
@@ -55,11 +52,8 @@ class DuckDB:
     def read(self, table: str, job: str | None = None, only: Selection = ALL) -> pl.DataFrame:
         """Return the rows of a table, optionally of one job; a missing table is empty."""
         schema = only.list_columns(table)
-        file = Path(self.path)
-        if not file.exists():
+        if not Path(self.path).exists():
             return pl.DataFrame(schema=schema)
-        # Few rows are read faster as tuples than as Arrow, whose statement is planned twice.
-        is_short = only.distinct and file.stat().st_size < _SMALL
         columns = only.write_columns(table)
         parameters = Parameters()
         where = write_conditions(job, only, parameters.place)
@@ -68,9 +62,6 @@ class DuckDB:
         statement = f"{start} {columns} FROM file.{table}{where}"
         with database(self.path, read_only=True) as con:
             try:
-                if is_short:
-                    tuples = con.execute(statement, parameters.values).fetchall()
-                    return pl.DataFrame(tuples, schema=schema, orient="row")
                 rows = con.sql(statement, params=parameters.values)
             except MissingTable:
                 return pl.DataFrame(schema=schema)
