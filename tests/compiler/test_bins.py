@@ -345,9 +345,9 @@ class Counting:
         self.table, self.opened = table, 0
 
     def batches(self) -> pl.LazyFrame:
-        def read(*_: Any) -> Iterator[pl.DataFrame]:
+        def read(names: list[str] | None, *_: Any) -> Iterator[pl.DataFrame]:
             self.opened += 1
-            yield pl.DataFrame(self.table)
+            yield pl.DataFrame(self.table).select(names or pl.all())
 
         schema = pl.DataFrame(self.table).schema
         return pl.io.plugins.register_io_source(read, schema=schema)
