@@ -297,6 +297,8 @@ SPLITS: list[dict[str, Any]] = [
     {"method": "hash_kfold"},
     {"method": "bootstrap", "repeats": 2},
     {"method": "expanding", "time": "day", "n_splits": 3, "gap": "7d"},
+    # Several rows a second, whose fractions tell which are within the gap.
+    {"method": "sliding", "time": "moment", "window": "9s", "n_splits": 3, "gap": "1s"},
     {"method": "kfold", "group": "seg", "n_splits": 3},
     {"method": "leave_p_groups_out", "group": "seg", "p": 2},
 ]
@@ -306,7 +308,10 @@ SPLITS: list[dict[str, Any]] = [
 def test_splits_assign_the_rows_alike(
     options: dict[str, Any], rows: pl.DataFrame, session: Any
 ) -> None:
-    numbered = rows.with_row_index("id").with_columns(pl.col("id").cast(pl.Int64))
+    numbered = rows.with_row_index("id").with_columns(
+        pl.col("id").cast(pl.Int64),
+        moment=pl.datetime(2026, 1, 1) + pl.duration(milliseconds=pl.col("id") * 7919 % 300 * 137),
+    )
     view = session.createDataFrame(_plain(numbered.to_arrow()))
     found = sqleval.split(view, key="id", **options)
     expected = sqleval.split(numbered, key="id", **options)
