@@ -91,6 +91,7 @@ print(rows.sqleval.evaluate("roc_auc", label="y", score="p").collect()["value"].
 """
 
 
+@pytest.mark.long
 def test_a_module_of_another_package_is_not_the_command(tmp_path: Path) -> None:
     package = tmp_path / "pkg"
     package.mkdir()

@@ -258,6 +258,7 @@ def test_the_data_are_those_that_meet_the_condition(tmp_path: Path) -> None:
     assert "NULL" not in [row[0] for row in rows]
 
 
+@pytest.mark.long
 def test_a_best_threshold_may_be_infinite(tmp_path: Path) -> None:
     # Positives are a tenth, and scores say nothing: it costs least to predict none.
     frame = pl.DataFrame(
