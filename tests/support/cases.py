@@ -267,7 +267,6 @@ def rate(name: str, average: str) -> Reference:
 
 
 @cache
-@cache
 def split_by_class(rows: Rows) -> list[Rows]:
     """Return the rows of each class against the others."""
     return [
