@@ -30,14 +30,14 @@ from tests.bench.spark import SETTINGS, read_cost
 
 #: Rows of the table, those that one task may rank here, and the tasks of a shuffle.
 ROWS, ROWS_OF_ONE_TASK, TASKS = 20_000, 500, "2"
-#: Requests that, with the one by Spark Connect and the comparison, read each of the steps with a
-#: window, by the column of scores and the slices. One metric of each step is enough: planning takes
-#: seconds for each, and the steps of ranks are the same for all.
+#: Requests that read each of the steps with a window, by the column of scores and the slices. One
+#: metric of each step is enough: planning takes seconds for each, and what windows see is checked
+#: for all by `tests/compiler/test_window_sizes.py`.
 REQUESTS = (
-    ("tied", "slice", ("roc_auc",)),
+    ("tied", "slice", ("roc_auc", "expected_calibration_error(strategy='quantile')")),
     ("even", None, ("cost_curve_area",)),
 )
-REQUESTS_BY_CONNECT = (("even", None, ("expected_calibration_error(strategy='quantile')",)),)
+REQUESTS_BY_CONNECT = (("even", None, ("log_loss",)),)
 #: Rows for the command, each in a task of its own, which waits a quarter of a second longer than
 #: the one before: whatever the number of cores, some tasks end after the second from which on the
 #: next one that ends shows a bar.
@@ -58,17 +58,15 @@ def make_rows() -> pl.DataFrame:
     """Return rows: of one of the tied scores there are 40 %, of one slice 60 %."""
     rng = np.random.default_rng(11)
     even = rng.random(ROWS)
-    rows = pl.DataFrame(
+    return pl.DataFrame(
         {
             "y": (rng.random(ROWS) < 0.1 + 0.8 * even).astype(np.int32),
             "even": even,
             "tied": np.where(rng.random(ROWS) < 0.4, 0.25, even),
             "slice": np.where(rng.random(ROWS) < 0.6, 0, rng.integers(1, 20, ROWS)),
             "noise": rng.random(ROWS) + even,
-            "weight": rng.random(ROWS),
         }
     )
-    return rows.with_columns(rare=pl.when(pl.col("weight") < 0.5).then("y").otherwise(0))
 
 
 def evaluate(
@@ -78,16 +76,6 @@ def evaluate(
     scan = sqleval.scan(source, label="y", score=score, by=by, **options)
     drop = ["method"] if by is None else ["method", "slice_"]
     return scan.evaluate(list(metrics)).collect().drop(drop, strict=False).rows()
-
-
-def compare(source: Any, **options: Any) -> list[Any]:
-    """Return where the curve of which of two models is above, of half of the rows.
-
-    Most are negatives of different weights: the curves have more points than a task is to read.
-    """
-    models = {"even": "even", "noise": "noise"}
-    roles = {"label": "rare", "score": models, "weight": "weight", "where": "even < 0.5e0"}
-    return sqleval.scan(source, **roles, **options).curve("roc_dominance").collect().rows()
 
 
 def interrupt(session: Any, is_running: Callable[[], bool]) -> str:
@@ -149,7 +137,6 @@ def run_classic(folder: Path) -> None:
     session = SparkSession.builder.config(map=settings).getOrCreate()
     found = run_requests(session, path, REQUESTS, lambda: bool(list_active(session)))
     found["active"] = count_active(session)
-    found["above"] = compare(path, engine=session)
     jvm: Any = session._jvm
     services = jvm.org.apache.spark.sql.connect.service
     port = getattr(getattr(services, "SparkConnectService$"), "MODULE$").localPort()
