@@ -139,8 +139,8 @@ def drawn(picture: Any, *columns: str) -> pl.DataFrame:
 # -- pictures ------------------------------------------------------------------------------
 
 
-#: Drawn as another curve is.
-ALIKE = {"roc_hull", "roc_from_pr", "pr_from_roc"}
+#: Drawn as another curve is: its lines and legend are made by the same calls.
+ALIKE = {"roc_hull", "roc_from_pr", "pr_from_roc", "pr_curve", "cost_curve", "gain_curve"}
 
 
 @pytest.mark.parametrize("curve", [curve for curve in CURVES if curve not in ALIKE])
@@ -169,6 +169,8 @@ def test_each_combination_of_keys_is_a_series(curve: str, tmp_path: Path) -> Non
         assert f">{expected}</text>" in text
     for color in ("#0072B2", "#D55E00", "#009E73"):
         assert color in text
+    assert "NaN" not in text
+    assert "Infinity" not in text
 
 
 @pytest.mark.long
