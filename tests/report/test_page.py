@@ -1,7 +1,6 @@
 """The page about predictions: its numbers are those of `evaluate`, and it needs no network."""
 
 import re
-import subprocess
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from scipy import stats
 import sqleval
 from sqleval import RequestError
 from sqleval.report.page import write_report
-from tests.support.commands import start_programs
+from tests.support.commands import run
 from tests.support.flights import ROWS
 
 
@@ -57,8 +56,10 @@ class Tables(HTMLParser):
 
 
 TWO: dict[str, Any] = {"label": "delayed", "score": {"new": "p", "old": "q"}}
+#: The name of a carrier, which a page is to show and not to run.
+SCRIPT = "<script>alert(1)</script>"
 #: Rows with one slice of fewer than 30; the interval of KS, a bootstrap, takes time by the row.
-FEW = ROWS.head(300)
+FEW = ROWS.head(300).with_columns(pl.col("carrier").replace("DL", SCRIPT))
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +73,8 @@ def few(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def page(few: Path) -> Tables:
     """Return a page of all that a page has: two models, the default metrics, slices."""
     out = few.with_name("page.html")
-    write_report(str(few), str(out), by=["carrier"], **TWO)
+    run("report", str(few), "--label", "delayed", "--score", "new=p", "--score", "old=q",
+        "--by", "carrier", "-o", str(out))  # fmt: skip
     return Tables(out.read_text(encoding="utf-8"))
 
 
@@ -190,11 +192,10 @@ def test_every_task_has_a_page(
 
 
 @pytest.mark.long
-def test_names_are_text_on_the_page(tmp_path: Path) -> None:
-    frame = ROWS.head(300).with_columns(g=pl.lit("<script>alert(1)</script>"))
-    out = tmp_path / "page.html"
-    write_report(frame, str(out), metrics="roc_auc", label="delayed", score="p", by="g")
-    text = out.read_text(encoding="utf-8")
+def test_names_are_text_on_the_page(few: Path, page: Tables) -> None:
+    (slices,) = (table for name, table in page.tables.items() if name.startswith("Slices"))
+    assert SCRIPT in {row[0] for row in slices}
+    text = few.with_name("page.html").read_text(encoding="utf-8")
     assert "<script>" not in text
     assert "&lt;script&gt;alert(1)" in text
 
@@ -306,15 +307,16 @@ def test_what_a_page_cannot_have_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_command_writes_the_page(tmp_path: Path) -> None:
+    """Of numbers, which have no curves to draw; the command of `page` gives models of scores."""
     ROWS.write_parquet(source := tmp_path / "rows.parquet")
-    command = [start_programs() / "sqleval", "report", str(source), "--label", "delayed",
-               "--score", "new=p", "--score", "old=q", "--by", "day=dayname(flight_date)",
-               "-m", "roc_auc", "-o", "page.html"]  # fmt: skip
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
-    assert (done.returncode, done.stderr) == (0, "wrote page.html\n")
-    text = (tmp_path / "page.html").read_text(encoding="utf-8")
+    out = tmp_path / "page.html"
+    done = run("report", str(source), "--label", "q", "--prediction", "new=p",
+               "--prediction", "old=q", "--by", "day=dayname(flight_date)", "-m", "mae",
+               "-o", str(out))  # fmt: skip
+    assert done.stderr == f"wrote {out}\n"
+    text = out.read_text(encoding="utf-8")
     assert re.search(r'min-width: 6ch">Friday</td><td[^>]*>(new|old)</td>', text)
     tables = Tables(text).tables
     assert ["rows", "", f"{ROWS.height:,}", ""] in tables["Data"]
     # Only the metric that is named, of both models.
-    assert [row[:3:2] for row in tables["Numbers"][1:]] == [["roc_auc", "new"], ["roc_auc", "old"]]
+    assert [row[:3:2] for row in tables["Numbers"][1:]] == [["mae", "new"], ["mae", "old"]]
