@@ -395,33 +395,43 @@ def test_floats_that_are_deleted(is_nested: bool, tmp_path: Path) -> None:
 
 
 OTHERS: dict[str, tuple[IcebergType, list[Any]]] = {
-    "flag": (BooleanType(), [True, False, None]),
-    "day_of": (DateType(), [date(2026, 1, 1), date(1969, 1, 1), None]),
-    "at": (TimestampType(), [datetime(2026, 1, 1, 1, 2, 3, 4), datetime(2026, 1, 1), None]),
-    "at_utc": (TimestamptzType(), [datetime(2026, 1, 1, tzinfo=UTC), None, None]),
-    "price": (DecimalType(9, 2), [Decimal("1.20"), Decimal("-3.00"), None]),
-    "clock": (TimeType(), [time(1, 2, 3), time(0), None]),
-    "code": (BinaryType(), [b"a", b"", None]),
-    "fixed": (FixedType(2), [b"ab", b"cd", None]),
-    "id": (UUIDType(), [UUID(int=1).bytes, UUID(int=2).bytes, None]),
+    "flag": (BooleanType(), [True, False]),
+    "day_of": (DateType(), [date(2026, 1, 1), date(1969, 1, 1)]),
+    "at": (TimestampType(), [datetime(2026, 1, 1, 1, 2, 3, 4), datetime(2026, 1, 1)]),
+    "at_utc": (
+        TimestamptzType(),
+        [datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 2, tzinfo=UTC)],
+    ),
+    "price": (DecimalType(9, 2), [Decimal("1.20"), Decimal("-3.00")]),
+    "clock": (TimeType(), [time(1, 2, 3), time(0)]),
+    "code": (BinaryType(), [b"a", b""]),
+    "fixed": (FixedType(2), [b"ab", b"cd"]),
+    "id": (UUIDType(), [UUID(int=1).bytes, UUID(int=2).bytes]),
 }
 
 
-@pytest.mark.parametrize("name", OTHERS)
-def test_keys_of_other_types(name: str, tmp_path: Path) -> None:
-    kind, values = OTHERS[name]
+def test_keys_of_other_types(tmp_path: Path) -> None:
+    """Of each type, one row has a value that is deleted, one NULL, and all others the other one."""
     table = make_table(tmp_path)
     with table.update_schema() as schema:
-        schema.add_column(name, kind)
-    (number,) = (field.field_id for field in table.schema().fields if field.name == name)
-    rows = make_rows([1, 2, 3], 20).to_arrow(compat_level=pl.CompatLevel.oldest())
-    column = pa.array(values, table.schema().as_arrow().field(name).type)
-    rows = rows.append_column(name, column)
+        for name, (kind, _) in OTHERS.items():
+            schema.add_column(name, kind)
+    count = 2 * len(OTHERS) + 1
+    rows = make_rows([1] * count, 20).to_arrow(compat_level=pl.CompatLevel.oldest())
+    deletes = []
+    for at, (name, (_, (gone, kept))) in enumerate(OTHERS.items()):
+        values = [kept] * count
+        values[2 * at : 2 * at + 2] = [gone, None]
+        kind = table.schema().as_arrow().field(name).type
+        rows = rows.append_column(name, pa.array(values, kind))
+        number = table.schema().find_field(name).field_id
+        deletes.append((pa.table({name: pa.array([gone, None], kind)}), [number]))
     commit(table, *write_rows(table, rows))
-    deletes = pa.table({name: column.take(pa.array([0, 2]))})
-    commit(table, write_deletes(table, deletes, [number]))
-    # Of the other rows the column is NULL.
-    assert read_rows(table) == ({21} if values[1] is not None else set())
+    commit(table, *(write_deletes(table, *each) for each in deletes[1:]))
+    # Of the other rows each column is NULL, and rows of the first type are there as yet.
+    assert read_rows(table) == {20, 21, 19 + count}
+    commit(table, write_deletes(table, *deletes[0]))
+    assert read_rows(table) == {19 + count}
 
 
 def test_a_partition_of_nan(tmp_path: Path) -> None:
