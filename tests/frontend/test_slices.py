@@ -59,9 +59,7 @@ def expected(weight: str | None) -> pl.DataFrame:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    ("weight", "how"), [(None, {}), ("w", {}), ("w", {"bins": 20})], ids=["rows", "w", "bins"]
-)
+@pytest.mark.parametrize(("weight", "how"), [(None, {}), ("w", {"bins": 20})], ids=["rows", "bins"])
 def test_a_cube_is_every_set_by_itself(weight: str | None, how: dict[str, Any]) -> None:
     bound = sqleval.scan(FRAME, label="y", score="p", weight=weight, by=KEYS, sets="cube")
     found = bound.evaluate(METRICS, **how).collect()

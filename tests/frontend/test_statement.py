@@ -19,7 +19,6 @@ PLANS: list[Literal["rows", "numbered", "groups"]] = ["rows", "numbered", "group
 LEVELS = [None, 0.9]
 ALL_ROLES: dict[str, dict[str, Any]] = {
     "whole": {},
-    "sliced": {"by": ["carrier"]},
     "two keys": {"by": ["month", "carrier"], "where": "origin = 'JFK'", "threshold": 0.3},
     "weighted": {"weight": "w", "by": "carrier"},
 }

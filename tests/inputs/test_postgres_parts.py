@@ -25,8 +25,8 @@ from tests.support.engines import PostgreSQL
 pytestmark = [pytest.mark.slow, pytest.mark.long]
 ROLES: dict[str, Any] = {"label": "y", "score": "p"}
 COUNT = 4
-#: Ten times what a socket holds: 2.8 MB for each of the connections.
-N = 40_000
+#: Six times what a socket holds: 1.7 MB for each of the connections.
+N = 24_000
 #: No part may be kept waiting for longer, in seconds.
 LIMIT = 30
 ROWS = f"""
