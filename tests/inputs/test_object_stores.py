@@ -201,14 +201,9 @@ def test_the_command_and_a_profile(
     roles = ["--label", "delayed", "--score", "p_boosted", "--nulls", "drop", "-m", "roc_auc"]
     # A process of its own: the AWS SDK reads its files once.
     done = run_process(
-        "evaluate",
-        f"{LAKE}/month=07",
-        *roles,
-        "--format",
-        "csv",
-        "--storage",
-        "endpoint=" + store.url,
-    )
+        "evaluate", f"{LAKE}/month=07", *roles, "--format", "csv",
+        "--storage", "endpoint=" + store.url,
+    )  # fmt: skip
     assert pl.read_csv(io.StringIO(done.stdout))["value"].item() == pytest.approx(
         0.750689, abs=1e-6
     )
