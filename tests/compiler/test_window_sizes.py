@@ -19,9 +19,7 @@ from tests.support import support_matrix as matrix
 #: The text is the same with every DuckDB, but older ones print plans in another form.
 pytestmark = [pytest.mark.medium, pytest.mark.slow]
 
-#: What one task may read: all buckets of the score or strips of a hull, of which there are at most
-#: 4,096, and their ends, once or twice.
-LIMIT = 8_400
+LIMIT = spark_process.ROWS_INTO_ONE_PARTITION
 MODELS = {"even": "even", "noise": "noise"}
 
 
@@ -36,15 +34,15 @@ def list_windows(operator: dict[str, Any]) -> Iterator[tuple[int, str]]:
 
 
 def is_distributed(window: str) -> bool:
-    """Whether several tasks compute a window, each for some buckets or strips."""
+    """Whether several tasks compute a window, each for some buckets, levels or strips."""
     keys = re.search(r"OVER \(PARTITION BY (.*?)(?: ORDER BY .*)?\)", window)
-    return keys is not None and not {"bucket", "strip"}.isdisjoint(keys[1].split(", "))
+    return keys is not None and not {"bucket", "level", "strip"}.isdisjoint(keys[1].split(", "))
 
 
 def run_windows(predictions: Predictions, names: list[str]) -> list[tuple[int, str]]:
-    """Return the windows of metrics or a curve, after they have run on DuckDB."""
+    """Return the windows of metrics and intervals, or a curve, that have run on DuckDB."""
     sample = spark_process.make_rows().select(score_0="even")
-    statement = compile_buckets(predictions, names, fit_buckets(sample))
+    statement = compile_buckets(predictions, names, fit_buckets(sample), ci=0.95)
     ((_, plan),) = predictions.engine.rows(
         f"EXPLAIN (ANALYZE, FORMAT JSON) {statement.sql}", statement.params,
         predictions._sources, predictions._list_objects(),

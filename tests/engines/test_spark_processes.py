@@ -70,9 +70,8 @@ def test_a_classic_session_spark_connect_and_the_command(tmp_path: Path) -> None
     found, of_command, shown = run(tmp_path)
     check_values(found, spark_process.REQUESTS)
     cost, share = found["cost"], spark_process.ROWS / int(spark_process.TASKS)
-    # What comes into one partition are ranges of the score or strips of the hull, at most 4,096 and
-    # their ends, once or twice; a task reads little more than its share of the rows.
-    assert cost["rows_into_one_partition"] < 8_400 < share
+    assert cost["rows_into_one_partition"] < spark_process.ROWS_INTO_ONE_PARTITION < share
+    # A task reads little more than its share of the rows.
     assert cost["largest_task"] < 1.3 * share
     assert found["stopped"]
     # Ctrl-C ended the statement and no other.

@@ -30,6 +30,9 @@ from tests.bench.spark import SETTINGS, read_cost
 
 #: Rows of the table, those that one task may rank here, and the tasks of a shuffle.
 ROWS, ROWS_OF_ONE_TASK, TASKS = 20_000, 500, "2"
+#: What may come into one partition: all ranges of the score or strips of a hull, of which there are
+#: at most 4,096, and their ends, once or twice.
+ROWS_INTO_ONE_PARTITION = 8_400
 #: Requests that read each of the steps with a window, by the column of scores and the slices. One
 #: metric of each step is enough: planning takes seconds for each, and what windows see is checked
 #: for all by `tests/compiler/test_window_sizes.py`.
