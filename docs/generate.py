@@ -492,7 +492,7 @@ def _errors() -> str:
 
 def _read_table(file: str, name: str) -> Any:
     """Return a table of a test, without its imports."""
-    tests = ast.parse((ROOT / "tests" / file).read_text(encoding="utf-8"))
+    tests = ast.parse((ROOT / "tests/core" / file).read_text(encoding="utf-8"))
     (table,) = (
         ast.literal_eval(node.value)
         for node in tests.body
@@ -530,9 +530,8 @@ def _sources() -> str:
     for source, written, reader, extra, against, test in _read_table(file, "SOURCES"):
         needs = f"`sqleval[{extra}]`: {', '.join(extras[extra])}" if extra else ""
         module, _, function = test.partition(".")
-        link = (
-            f"[{function.removeprefix('test_').replace('_', ' ')}](../../tests/inputs/{module}.py)"
-        )
+        words = function.removeprefix("test_").replace("_", " ")
+        link = f"[{words}](../../tests/core/inputs/{module}.py)"
         versions = "newest" if source in newest else "both"
         rows.append((source, written, reader, needs, versions, against, link))
     names = ["source", "written as", "read by", "needs", "DuckDB, Polars", "tested with", "test"]

@@ -71,7 +71,7 @@ def subject(item: pytest.Item) -> tuple[str, ...]:
 
 #: The files that take longest, which workers begin with: at the end none waits for another.
 SLOWEST = [
-    f"tests/{name}.py"
+    f"tests/core/{name}.py"
     for name in (
         "engines/test_spark_processes", "pages/test_scripts", "export/test_dialects",
         "metrics/test_metrics", "metrics/test_properties", "pages/test_jobs_page",

@@ -1,7 +1,7 @@
 """Many results at once, over every kind of stream: ``python -m tests.support.nesting CASE [URL]``.
 
 Each case ends with the number of results that it checked. A process of its own can be stopped
-where a case would wait for ever; see ``tests/frontend/test_nesting.py``.
+where a case would wait for ever; see ``tests/core/frontend/test_nesting.py``.
 """
 
 import asyncio

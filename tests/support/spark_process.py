@@ -35,7 +35,7 @@ ROWS, ROWS_OF_ONE_TASK, TASKS = 20_000, 500, "2"
 ROWS_INTO_ONE_PARTITION = 8_400
 #: Requests that read each of the steps with a window, by the column of scores and the slices. One
 #: metric of each step is enough: planning takes seconds for each, and what windows see is checked
-#: for all by `tests/compiler/test_window_sizes.py`.
+#: for all by `tests/core/compiler/test_window_sizes.py`.
 REQUESTS = (
     ("tied", "slice", ("roc_auc", "expected_calibration_error(strategy='quantile')")),
     ("even", None, ("cost_curve_area",)),

@@ -1,0 +1,1 @@
+"""Tests that need nothing but the extra `dev`."""
