@@ -110,6 +110,11 @@ class Relation:
         return TASKS.get(self.task, frozenset())
 
     @property
+    def reads_rows(self) -> bool:
+        """Whether it is a step that reads a relation of the contract itself."""
+        return self.kind == "step" and bool(set(self.reads) & set(CONTRACT))
+
+    @property
     def interval(self) -> str | None:
         """The method of its interval: a key of `INTERVALS`; None without one."""
         return find_interval(self.columns, self.header)

@@ -26,6 +26,8 @@ _KINDS: Mapping[str, Kind] = {
     "INTERVAL": "interval",
     "BLOB": "binary",
 }  # pyright: ignore[reportAssignmentType]
+#: What a canonical text is the text of; see `sqleval.inputs.canonical`.
+Form = Literal["number", "truth value", "text"]
 #: The type of a column without any value, as Arrow and pandas write one; it fits any role.
 NO_TYPE = '"NULL"'
 _NUMBERS: tuple[Kind, ...] = ("integer", "hugeint", "decimal", "float32", "float64")
@@ -74,15 +76,25 @@ class Column(NamedTuple):
 
     ``differs`` says how files disagree about it, where it cannot be used for that. Nobody has
     looked at a column whose type ``is_assumed``: it is cast to the type where it is read, and left
-    as it is where the type is empty.
+    as it is where the type is empty. A column with a ``form`` is read as the canonical text of its
+    values, which have the type ``stored``; see `sqleval.inputs.canonical`. ``has_singles`` says
+    that some of the files hold FLOAT where others hold DOUBLE.
     """
 
     name: str
     type: str
     differs: str = ""
     is_assumed: bool = False
+    form: Form | None = None
+    stored: str = ""
+    has_singles: bool = False
 
     @property
     def kind(self) -> Kind:
         """The kind of its type."""
         return find_type_kind(self.type)
+
+    @property
+    def kind_stored(self) -> Kind:
+        """The kind of the values in the source, where they are read as canonical texts."""
+        return find_type_kind(self.stored or self.type)

@@ -16,17 +16,17 @@ from sqleval.common.columns import Column
 from sqleval.common.sql_text import (
     quote,
     select,
-    write_double,
     write_literal,
     write_present_test,
     write_with,
 )
-from sqleval.compiler import rows
+from sqleval.compiler import rows, singles
 from sqleval.compiler.bin_rows import is_row_level, read_expressions
 from sqleval.compiler.classes import write_class
 from sqleval.compiler.requirements import collect_values
 from sqleval.compiler.rewrite import bind_query, write_sql
 from sqleval.inputs.binding import Binding
+from sqleval.inputs.canonical import read_column
 from sqleval.resampling.cells import Input, replace_models, write_rows
 
 
@@ -194,7 +194,7 @@ def write_presence(binding: Binding, folds: Sequence[Column] = ()) -> str | None
         return None
     numeric = binding.task == "regression"
     tests = [
-        write_present_test(f"s.{quote(column.name)}", column.type, finite=numeric)
+        write_present_test(read_column(column, "s", binding.dialect), column.type, finite=numeric)
         for _, column in binding.models
     ]
     tests += [
@@ -248,8 +248,7 @@ def write_decision(binding: Binding, request: Request, name: str, column: Column
         return write_class(column, name)
     if binding.model_role == "score":
         threshold = collect_values(binding, request).get("threshold", 0.5)
-        assert isinstance(threshold, (int, float))
-        return f"CASE WHEN {name} >= {write_double(threshold)} THEN 1 ELSE 0 END"
+        return singles.write_decision(binding, name, threshold)
     if binding.positive is not None:
         test = f"{name} = {rows.write_positive(binding, 'label')}"
     else:

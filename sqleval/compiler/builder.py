@@ -9,15 +9,15 @@ from sqlglot import exp
 from sqleval.catalog.catalogue import Catalogue
 from sqleval.catalog.contract import Relation
 from sqleval.catalog.parameters import Param, format_value
-from sqleval.catalog.relations import CONTRACT
 from sqleval.common.sql_text import Value
-from sqleval.compiler.audit import DomainChecks
 from sqleval.compiler.bin_rows import find_columns, is_row_level, write_binned_step
 from sqleval.compiler.bins import Bins, check_file_allows_bins
 from sqleval.compiler.buckets import Buckets
 from sqleval.compiler.classes import write_class_scores, write_param_rows
+from sqleval.compiler.problems import DomainChecks
 from sqleval.compiler.reducers import write_pooled
 from sqleval.compiler.rewrite import FileText, MetricText, Place, write_file, write_metric
+from sqleval.compiler.singles import compare_as_singles
 from sqleval.compiler.statement import Cte, Outermost, Statement
 from sqleval.compiler.substitution import Substitution, list_keys, remove_supplied
 from sqleval.errors import RequestError
@@ -200,7 +200,8 @@ class Builder:
 
     def resolve(self, name: str, scope: Scope, *, twin: bool = True) -> Relation | None:
         """Return the file for ``name`` with the most conditions, all of which hold in the scope."""
-        return self.catalogue.choose(name, self.list_conditions(scope), twin=twin)
+        relation = self.catalogue.choose(name, self.list_conditions(scope), twin=twin)
+        return relation and compare_as_singles(relation, self.binding, scope.values)
 
     def list_parameters(self, scope: Scope, relation: Relation) -> Mapping[str, Param]:
         """Return the parameters of a relation and of the steps that it reads in this scope."""
@@ -246,7 +247,7 @@ class Builder:
         elif key not in self._placed:
             text = self.write_file(relation, inner)
             # DuckDB would materialize a row-level step that two files read.
-            hint = "NOT MATERIALIZED" if _reads_rows(relation) and not text.has_window else ""
+            hint = "NOT MATERIALIZED" if relation.reads_rows and not text.has_window else ""
             self._placed[key] = self.add_cte(name, text.sql, hint)
         supplied = [s for s in scope.substitutions if s not in inner.substitutions]
         if any(each.reducer == "pooled" for each in supplied):
@@ -393,7 +394,3 @@ class Builder:
         return Statement.create(
             self.ctes.values(), outermost, self.params, self.relations.count_key_bits()
         )
-
-
-def _reads_rows(relation: Relation) -> bool:
-    return bool(set(relation.reads) & set(CONTRACT)) and relation.kind == "step"

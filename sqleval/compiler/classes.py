@@ -8,6 +8,7 @@ from sqleval.common.sql_text import Scalar, Value, select, write_literal, write_
 from sqleval.compiler.buckets import Buckets, write_bucket
 from sqleval.errors import RequestError
 from sqleval.inputs.binding import Binding
+from sqleval.inputs.canonical import spell
 
 #: Up to this many classes, a scan of the rows for each is faster.
 _MOST_SCANS = 16
@@ -31,6 +32,8 @@ def write_class_literal(binding: Binding, value: str | int) -> str:
 
 def write_class_value(column: Column, value: Scalar) -> str:
     """Return a class that a parameter or an option names, as `write_class` has it."""
+    if column.form is not None:
+        return write_literal(spell(value, column.form))
     if is_number(column.type) and not is_integer(column.type):
         # The text of a number is that of its type: 1 as DECIMAL(3, 1) is 1.0.
         return f"CAST(CAST({write_literal(str(value))} AS {column.type}) AS VARCHAR)"

@@ -4,9 +4,9 @@ from functools import lru_cache
 
 from sqleval.catalog.contract import Relation
 from sqleval.catalog.request import Request
-from sqleval.compiler.audit import DomainChecks
 from sqleval.compiler.builder import Builder, Plan, Scope
 from sqleval.compiler.metric_rows import write_order
+from sqleval.compiler.problems import DomainChecks
 from sqleval.compiler.requirements import (
     check_names,
     check_request,

@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from sqleval.common.sql_text import Value, write_squared_deviations
 from sqleval.compiler import rows
-from sqleval.compiler.audit import DomainChecks, write_audit, write_problems
+from sqleval.compiler.audit import write_audit
 from sqleval.compiler.bin_rows import (
     rewrite_over_source,
     write_bins,
@@ -18,6 +18,7 @@ from sqleval.compiler.bin_rows import (
 from sqleval.compiler.bins import Bins
 from sqleval.compiler.buckets import Buckets
 from sqleval.compiler.builder import Builder, InputRelations, Plan, Scope
+from sqleval.compiler.problems import DomainChecks, write_problems
 from sqleval.compiler.rewrite import bind_query, write_sql
 from sqleval.compiler.statement import Cte
 from sqleval.inputs.binding import Binding

@@ -7,7 +7,6 @@ from sqlglot import exp
 
 from sqleval.catalog.request import PER_CLASS, Request, format_request
 from sqleval.common.sql_text import LARGEST, select, write_key_equality, write_literal
-from sqleval.compiler.audit import DomainChecks
 from sqleval.compiler.builder import Builder, Scope
 from sqleval.compiler.expected import describe_expectation
 from sqleval.compiler.intervals import (
@@ -18,6 +17,7 @@ from sqleval.compiler.intervals import (
     widen_interval,
     write_interval,
 )
+from sqleval.compiler.problems import DomainChecks
 from sqleval.compiler.reducers import Folding, write_fold
 from sqleval.compiler.statement import Statement
 from sqleval.compiler.substitution import Substitution

@@ -8,12 +8,12 @@ from sqleval.catalog import graph
 from sqleval.catalog.contract import Relation, list_interval_columns
 from sqleval.catalog.request import Request
 from sqleval.compiler import metric_rows, requirements
-from sqleval.compiler.audit import DomainChecks
 from sqleval.compiler.bins import Bins
 from sqleval.compiler.buckets import Buckets
 from sqleval.compiler.builder import Builder, Plan, Scope
 from sqleval.compiler.intervals import Level
 from sqleval.compiler.metric_rows import PlacedMetric
+from sqleval.compiler.problems import DomainChecks
 from sqleval.compiler.rewrite import MetricText, find_fusion_key
 from sqleval.compiler.state_rows import create_relations
 from sqleval.compiler.statement import Cte, Statement

@@ -1,15 +1,15 @@
 """Checks that the bound input has what a request needs, and collects its parameters."""
 
 from collections.abc import Iterable
-from ctypes import c_float
 
 from sqleval.catalog import graph
 from sqleval.catalog.contract import Relation
 from sqleval.catalog.request import Request, format_request
 from sqleval.common.sql_text import Value, quote, write_literal
-from sqleval.compiler.audit import DomainChecks
 from sqleval.compiler.builder import Builder, Scope
 from sqleval.compiler.expected import check_expected
+from sqleval.compiler.problems import DomainChecks
+from sqleval.compiler.singles import round_threshold
 from sqleval.compiler.substitution import list_substitutions
 from sqleval.errors import RequestError
 from sqleval.inputs.binding import Binding
@@ -47,16 +47,8 @@ def collect_values(binding: Binding, request: Request) -> dict[str, Value]:
     if "threshold" not in values and binding.threshold is not None:
         values["threshold"] = binding.threshold
     if "threshold" in values:
-        values["threshold"] = _round_threshold(binding, values["threshold"])
+        values["threshold"] = round_threshold(binding, values["threshold"])
     return values
-
-
-def _round_threshold(binding: Binding, threshold: Value) -> Value:
-    """Round a threshold as the score is: 0.7 as FLOAT is not 0.7 as DOUBLE."""
-    kinds = {column.kind for column in binding.score_columns}
-    if kinds == {"float32"} and isinstance(threshold, (int, float)):
-        return c_float(threshold).value
-    return threshold
 
 
 def name_request(request: Request, error: RequestError) -> RequestError:

@@ -18,6 +18,7 @@ from sqleval.common.sql_text import (
 from sqleval.compiler.buckets import Buckets, write_bucket
 from sqleval.compiler.classes import write_class, write_predicted_class
 from sqleval.inputs.binding import Binding, name_set
+from sqleval.inputs.canonical import read_column, write_keys
 
 #: Roles whose value must be finite; an infinite score still ranks.
 FINITE = frozenset({"weight", "count"})
@@ -48,12 +49,6 @@ def write_usable(binding: Binding, but: str = "") -> str:
     return "\n  AND ".join(parts)
 
 
-def _read(column: Column, home: str = "s") -> str:
-    """Return a column of the source as SQL, cast where its type is only assumed."""
-    sql = f"{home}.{quote(column.name)}"
-    return f"CAST({sql} AS {column.type})" if column.is_assumed and column.type else sql
-
-
 def _read_key(binding: Binding, column: Column) -> str:
     """Return a slice key as SQL: -0.0 is 0.0, also where keys are compared as texts."""
     sql = f"s.{quote(column.name)}"
@@ -62,7 +57,7 @@ def _read_key(binding: Binding, column: Column) -> str:
 
 def _read_score(binding: Binding, column: Column, home: str = "s") -> str:
     """Return a score as SQL: -0.0 is 0.0, also in ClickHouse, where they are two groups."""
-    sql = _read(column, home)
+    sql = read_column(column, home, binding.dialect)
     return _add_zero(sql, column) if binding.dialect == "clickhouse" else sql
 
 
@@ -90,7 +85,7 @@ def _write_slice_key(binding: Binding, column: Column, sql: str) -> str:
 
 def _write_cell_case(binding: Binding) -> str:
     cases = " ".join(
-        f"WHEN {write_literal(name)} THEN {_read(column)}" for name, column in binding.cells
+        f"WHEN {write_literal(name)} THEN {read_column(column)}" for name, column in binding.cells
     )
     return f"CASE c.cell {cases} END"
 
@@ -141,7 +136,7 @@ def write_source(
         elif role == "score":
             items[role] = _read_score(binding, column, home[role])
         else:
-            items[role] = _read(column, home[role])
+            items[role] = read_column(column, home[role], binding.dialect)
     for i, (_, column) in enumerate(binding.classes, start=1):
         items[f"score_{i}"] = _read_score(binding, column)
     items |= {binding.keys[-1]: binding.period.sql} if binding.period else {}
@@ -188,7 +183,6 @@ def _write_labels_join(binding: Binding, ctes: dict[str, str], home: Mapping[str
     """Join the source with its late labels, keeping what is unmatched on either side."""
     labels = binding.labels
     assert labels is not None
-    key = quote(labels.on)
     theirs = dict.fromkeys([labels.on, *(c.name for r, c in binding.roles if home[r] == "l")])
     ours = dict.fromkeys(
         [
@@ -204,7 +198,8 @@ def _write_labels_join(binding: Binding, ctes: dict[str, str], home: Mapping[str
     ctes["_labels"] = f"SELECT\n  {columns},\n  1 AS _one\nFROM {labels.relation} AS l"
     picked = ", ".join(f"r.{quote(name)}" for name in ours)
     rows = f"(SELECT {picked}, 1 AS _one FROM {binding.relation} AS r)"
-    return f"FROM {rows} AS s\nFULL JOIN _labels AS l ON s.{key} = l.{key}"
+    left, right = write_keys(labels.ours, labels.theirs, ("s", "l"), binding.dialect)
+    return f"FROM {rows} AS s\nFULL JOIN _labels AS l ON {left} = {right}"
 
 
 def write_numbered_slices(binding: Binding) -> dict[str, str]:

@@ -6,10 +6,10 @@ from typing import Literal
 from sqlglot import exp
 
 from sqleval.common.sql_text import Value, quote, select
-from sqleval.compiler.audit import DomainChecks, write_domain_problems
 from sqleval.compiler.bins import Bins, check_binding_allows_bins
 from sqleval.compiler.builder import Builder, InputRelations, Plan, describe_column
 from sqleval.compiler.input_rows import RowRelations
+from sqleval.compiler.problems import DomainChecks, write_domain_problems
 from sqleval.compiler.rows import write_source
 from sqleval.compiler.statement import Cte
 from sqleval.errors import RequestError

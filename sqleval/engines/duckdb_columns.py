@@ -59,13 +59,14 @@ def _unify_types(source: Source) -> Source:
         return source
     relation = source.relation.removesuffix(")") + ", union_by_name = TRUE)"
     differs: dict[str, str] = {}
+    singles = frozenset(name for name, of in types.items() if {"FLOAT"} < set(of.values()))
     for name, of in types.items():
         one_file = {of.get(file, "none"): file for file in files}
         # A column without a value in any row has no type of its own.
         one_file.pop(NO_TYPE, None)
         if len(one_file) > 1 and not all(map(is_number, one_file)):
             differs[name] = ", ".join(f"{kind} in {file}" for kind, file in one_file.items())
-    return replace(source, relation=relation, differs=differs)
+    return replace(source, relation=relation, differs=differs, singles=singles)
 
 
 def _unify_headers(source: Source) -> Source:
@@ -128,6 +129,8 @@ def describe_source(source: Source) -> tuple[Source, dict[str, Column]]:
     for name, column in columns.items():
         if differs := source.differs.get(name.casefold()):
             columns[name] = column._replace(differs=differs)
+        elif name.casefold() in source.singles and column.kind == "float64":
+            columns[name] = column._replace(has_singles=True)
     return source, columns
 
 

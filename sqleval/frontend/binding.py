@@ -11,7 +11,7 @@ from sqleval.engines.base import Engine
 from sqleval.engines.embedded import embedded
 from sqleval.engines.types import find_key_types
 from sqleval.errors import DataError, EngineError, RequestError, SourceError, SqlevalError
-from sqleval.frontend.plan import write_class_probe
+from sqleval.frontend.first_values import FirstValues
 from sqleval.frontend.predictions import Predictions
 from sqleval.inputs.binding import Binding
 from sqleval.inputs.frames import load_relation
@@ -49,6 +49,7 @@ def bind_source(
         names = cast("Mapping[str, str]", by)
         source, columns = _compute_slice_keys(source, columns, names, roles.get("where"), engine)
         roles = {**roles, "by": list(names)}
+    roles = {**roles, "look": FirstValues(source, labels, engine).read}
     try:
         binding = bind(source, columns, labels=labels, label_columns=late, **roles)
         exact, exact_labels = (
@@ -60,7 +61,8 @@ def bind_source(
             if exact_labels is not None:
                 labels, late = engine.describe(exact_labels)
             options: dict[str, Any] = {**roles, "task": binding.task}
-            binding = bind(source, columns, labels=labels, label_columns=late, **options)
+            again = bind(source, columns, labels=labels, label_columns=late, **options)
+            binding = replace(again, is_inferred=binding.is_inferred, notice=binding.notice)
     except RequestError:
         check_has_rows(source, engine)
         raise
@@ -158,25 +160,6 @@ def check_has_rows(source: Source, engine: Engine) -> None:
 def _is_empty(source: Source, engine: Engine) -> bool:
     statement = f"SELECT 1 FROM {source.relation} AS s LIMIT 1"
     return source.relation.startswith("read_csv") and not engine.rows(statement, {}, [source], {})
-
-
-def holds_two_classes(predictions: Predictions) -> bool:
-    """Whether whole numbers, taken for several classes by their type, are 0 and 1.
-
-    The first rows are read; the audit of a result says where others differ.
-    """
-    binding, source = predictions.binding, predictions.source
-    late = binding.labels.roles if binding.labels else frozenset[str]()
-    roles = [role for role in ("label", "prediction") if role in binding.role]
-    if binding.task != "multiclass" or binding.classes or len(roles) < 2 or source.once:
-        return False
-    if not all(binding.role[role].kind in ("integer", "boolean") for role in roles):
-        return False
-    columns = [binding.role[role] for role in roles if role not in late]
-    statement = write_class_probe(binding, columns)
-    objects = source.objects([column.name for column in columns])
-    rows = predictions.engine.rows(statement, {}, [source], objects)
-    return bool(rows and rows[0][0])
 
 
 def create_predictions(

@@ -11,8 +11,9 @@ from sqleval.errors import RequestError
 from sqleval.frontend.binding import create_predictions
 from sqleval.frontend.predictions import Predictions
 from sqleval.inputs.binding import Binding, Definition, Period
+from sqleval.inputs.key_sets import parse_sets
 from sqleval.inputs.lookup import Columns, find_column, list_unique_names
-from sqleval.inputs.roles import check_threshold, parse_sets
+from sqleval.inputs.roles import check_threshold
 from sqleval.inputs.source import Source
 from sqleval.inputs.where import check_condition, keep_nan, replace_column
 from sqleval.states.reading import open_states, read_definition, write_longer_period_sql
@@ -113,7 +114,8 @@ def create_state_predictions(
     }
     role_texts = dict(definition.roles)
     if "score" in roles:
-        roles["score"] = Column("score", role_texts.get("score type", "DOUBLE"))
+        kinds = role_texts.get("score type", "DOUBLE").split(", ")
+        roles["score"] = Column("score", kinds[-1], has_singles=len(kinds) > 1)
     binding = Binding(
         relation=source.relation,
         task=definition.task,

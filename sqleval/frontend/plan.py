@@ -1,4 +1,4 @@
-"""Probes the first rows, by which a task, or rows, groups or bins are chosen."""
+"""Probes the first rows, by which rows, groups or bins are chosen."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -106,19 +106,6 @@ def estimate_points(sample: pl.DataFrame) -> float:
     """Return an estimate of the number of distinct scores, from a random sample of rows."""
     scores = sample.get_columns()[0].drop_nulls()
     return estimate_distinct_scores((len(scores), scores.n_unique()))
-
-
-def write_class_probe(binding: Binding, columns: Sequence[Column]) -> str:
-    """Return the statement that tells whether the first values of columns are all 0, 1 or NULL.
-
-    It returns no row for an empty input.
-    """
-    names = [f"s.{quote(column.name)}" for column in columns]
-    others = " OR ".join(f"CAST({name} AS BIGINT) NOT IN (0, 1)" for name in names)
-    return (
-        f"SELECT COALESCE(SUM(CASE WHEN {others} THEN 1 ELSE 0 END), 0) = 0 FROM (SELECT "
-        f"{', '.join(names)} FROM {binding.relation} AS s LIMIT 1000) AS s HAVING COUNT(*) > 0"
-    )
 
 
 #: Up to this many distinct scores, grouping is as fast as binning.

@@ -120,8 +120,10 @@ def scan(
         `Predictions` of the same model instead of True say in ``note`` how well calibrated the
         scores have been.
     task : {"binary", "multiclass", "regression", "ranking"}, optional
-        Follows from the roles and types if left out; a label and a prediction that hold only 0
-        and 1 in the first 1,000 rows, or truth values, are binary.
+        Follows from the roles if left out; of a label and a prediction, from their first 1,000
+        rows: values that are all 0 or 1, of any type, are binary; whole numbers are classes where
+        one column is of whole numbers or texts; two columns of a floating type are a regression.
+        A row further on that contradicts this is an error.
     query : str, optional
         A SELECT instead of a source, or over the tables of a database.
     con : duckdb.DuckDBPyConnection or ADBC connection, optional
@@ -169,7 +171,7 @@ def scan(
     """
     embedded().open_soon()
     with pause_garbage_collector("sqleval.frontend.binding"):
-        from sqleval.frontend.binding import add_reference, bind_source, holds_two_classes
+        from sqleval.frontend.binding import add_reference, bind_source
 
     roles = {
         "label": label,
@@ -209,8 +211,6 @@ def scan(
     predictions = bind_source(opened, late, roles, catalogue, elsewhere)
     if roles["expected"] and expected is not True:
         return add_reference(predictions, expected)
-    if task is None and holds_two_classes(predictions):
-        return bind_source(opened, late, roles | {"task": "binary"}, catalogue, elsewhere)
     return predictions
 
 

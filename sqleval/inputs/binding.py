@@ -37,8 +37,8 @@ class Labels(NamedTuple):
     ----------
     relation : str
         The text after FROM.
-    on : str
-        The key's name, the same on both sides.
+    ours, theirs : Column
+        The key in the source, and in this one, of the same name.
     roles : frozenset of str
         Roles that are read from this source.
     stream : bool
@@ -46,9 +46,15 @@ class Labels(NamedTuple):
     """
 
     relation: str
-    on: str
+    ours: Column
+    theirs: Column
     roles: frozenset[str]
     stream: bool
+
+    @property
+    def on(self) -> str:
+        """The name of the key."""
+        return self.ours.name
 
 
 class Period(NamedTuple):
@@ -142,6 +148,10 @@ class Binding:
         Whether there are no labels, and a row of score p counts as p positives and 1 - p negatives.
     is_numbered : bool
         Whether the first of `numbered_keys` is an integer id that replaces all of them.
+    is_inferred : bool
+        Whether the task follows from values, so that other rows may contradict it.
+    notice : str
+        A remark on the task for the user; mostly empty.
     """
 
     relation: str
@@ -167,6 +177,8 @@ class Binding:
     dialect: str = "duckdb"
     is_expected: bool = False
     is_numbered: bool = False
+    is_inferred: bool = False
+    notice: str = ""
 
     @property
     def role(self) -> Mapping[str, Column]:

@@ -209,6 +209,7 @@ def _describe(files: _Files, source: Source) -> Source:
     extra = [*files.keys, *([files.name_as] if files.name_as else [])]
     fields: list[Any] = []
     differs: dict[str, str] = {}
+    singles = set[str]()
     # A key in the paths stands for a column of that name, as where the engine reads the files.
     hidden = {name.casefold() for name in extra}
     for name in dict.fromkeys(name for schema in schemas for name in schema.names):
@@ -223,6 +224,7 @@ def _describe(files: _Files, source: Source) -> Source:
         kind, differ = next(iter(types)), ""
         if len(types) > 1:
             kind, differ = _unify(name, types)
+            singles |= {name.casefold()} if pa.float32() in types else set()
         if again:
             differ = f"several columns of this name in {again}"
         fields.append((name, kind))
@@ -247,6 +249,7 @@ def _describe(files: _Files, source: Source) -> Source:
         make=read,
         empty=schema.empty_table(),
         differs=differs,
+        singles=frozenset(singles),
         rows=rows,
         look=None,
         partitions=None,

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
+from itertools import chain
 from queue import Full, Queue
 from threading import Event, Thread
 from typing import Any
@@ -77,10 +78,22 @@ def _convert_error(error: BaseException) -> Exception:
 class _ReadOnce:
     """A reader that gives its rows once."""
 
-    def __init__(self, reader: object, kind: str) -> None:
+    def __init__(self, reader: Any, kind: str) -> None:
         self._reader = reader
         self._kind = kind
         self._is_read = False
+
+    def peek(self, rows: int) -> object:
+        """Return a table of the first rows, which are kept for the reading."""
+        pa: Any = import_module("pyarrow")
+        schema, batches = self._reader.schema, list[Any]()
+        for batch in self._reader:
+            batches.append(batch)
+            if sum(each.num_rows for each in batches) >= rows:
+                break
+        kept = chain(batches, self._reader)
+        self._reader = pa.RecordBatchReader.from_batches(schema, kept)
+        return pa.Table.from_batches(batches, schema).slice(0, rows)
 
     def __call__(self, _: Sequence[str]) -> object:
         if self._is_read:
@@ -282,15 +295,7 @@ def open_arrow(source: object, name: str) -> Source | None:
             label="the Arrow table",
         )
     if isinstance(source, pa.RecordBatchReader):
-        reader = _widen_halves(source)
-        return _make_source(
-            name,
-            _ReadOnce(reader, "RecordBatchReader"),
-            empty=reader.schema.empty_table(),
-            stream=True,
-            once=True,
-            label="the RecordBatchReader",
-        )
+        return _open_reader(name, _widen_halves(source), "RecordBatchReader")
     if isinstance(source, ds.Dataset):
         _check_dataset(table.schema)
         is_files = isinstance(source, (ds.FileSystemDataset, ds.UnionDataset))
@@ -349,8 +354,13 @@ def open_stream(source: object, name: str) -> Source | None:
             f"cannot evaluate a {kind}, which has no named columns; pass a frame that has one for "
             "each role"
         ) from error
-    reader = _widen_halves(reader)
+    return _open_reader(name, _widen_halves(reader), kind)
+
+
+def _open_reader(name: str, reader: Any, kind: str) -> Source:
+    """Return the source for a reader that gives its rows once."""
+    read = _ReadOnce(reader, kind)
     return _make_source(
-        name, _ReadOnce(reader, kind), empty=reader.schema.empty_table(), stream=True, once=True,
+        name, read, empty=reader.schema.empty_table(), stream=True, once=True, peek=read.peek,
         label=f"the {kind}",
     )  # fmt: skip

@@ -3,26 +3,31 @@
 import re
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime, time
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from math import isfinite
 from typing import cast
 from uuid import UUID
 
-from sqleval.common.columns import Column, Kind
+from sqleval.common.columns import Column, Form, Kind
 from sqleval.common.sql_text import Scalar
 from sqleval.errors import RequestError
+from sqleval.inputs.canonical import parse_number, parse_truth_value, spell
 
 _LARGEST_FLOAT = 3.4028235e38
 _BITS = {"TINYINT": 8, "SMALLINT": 16, "INTEGER": 32, "BIGINT": 64, "HUGEINT": 128}
-_TRUTH_VALUES = ("true", "t", "yes", "y", "1", "false", "f", "no", "n", "0")
 _FRACTIONS: tuple[Kind, ...] = ("float32", "float64", "decimal")
 _TEXTS: tuple[Kind, ...] = ("date", "timestamp", "instant", "time", "uuid")
 
 
 def convert_positive(
-    value: Scalar | None, roles: Mapping[str, Column], predicted: Sequence[Column] = ()
+    value: Scalar | None,
+    roles: Mapping[str, Column],
+    predicted: Sequence[Column] = (),
+    form: Form | None = None,
 ) -> tuple[Scalar | None, str]:
     """Return the positive value for the label, and as it was written; check it for predictions.
+
+    Of columns that are read as canonical texts of a form, it is the canonical text.
 
     Examples
     --------
@@ -30,12 +35,14 @@ def convert_positive(
     (1, "'1'")
     """
     if value is None:
-        return None, ""
+        texts: dict[Form | None, str] = {"number": "1", "truth value": "true"}
+        positive = texts.get(form)
+        return positive, repr(positive) if positive else ""
     single = [roles[role] for role in ("prediction", "label") if role in roles]
     converted = value
     for column in (*predicted, *single):
         converted = convert_class(value, column, "positive")
-    return converted, repr(value)
+    return converted if form is None else spell(converted, form), repr(value)
 
 
 def convert_class(value: Scalar, column: Column, role: str) -> Scalar:
@@ -56,7 +63,7 @@ def convert_class(value: Scalar, column: Column, role: str) -> Scalar:
     """
     allowed = None
     if column.kind in ("integer", "hugeint"):
-        number = _parse_number(value)
+        number = parse_number(value)
         if number is None or number != number.to_integral_value():
             allowed = "an integer"
         elif (limits := _find_limits(column.type)) and not limits[0] <= number <= limits[1]:
@@ -64,10 +71,9 @@ def convert_class(value: Scalar, column: Column, role: str) -> Scalar:
         else:
             return int(number)
     elif column.kind in _FRACTIONS:
-        allowed = _refuse_number(_parse_number(value), column)
+        allowed = _refuse_number(parse_number(value), column)
     elif column.kind == "boolean":
-        is_truth_value = str(value).strip().lower() in _TRUTH_VALUES or value in (0, 1)
-        allowed = None if is_truth_value else "a truth value"
+        allowed = None if parse_truth_value(value) is not None else "a truth value"
     elif column.kind == "binary":
         allowed = None if isinstance(value, str) else "a text"
     elif column.kind in _TEXTS:
@@ -79,17 +85,6 @@ def convert_class(value: Scalar, column: Column, role: str) -> Scalar:
     # Numbers of NumPy, and decimals, are written as text, which the engine casts to the type.
     is_written_as_is = column.kind not in _FRACTIONS or type(value) in (bool, int, float, str)
     return value if is_written_as_is else str(value)
-
-
-def _parse_number(value: object) -> Decimal | None:
-    """Return a value as a number; None if it is not a finite number."""
-    text = str(int(value)) if isinstance(value, bool) else str(value)
-    try:
-        # Python reads 1_000 as a number, and SQL does not.
-        number = Decimal("" if "_" in text else text)
-    except InvalidOperation:
-        return None
-    return number if number.is_finite() else None
 
 
 def _find_limits(kind: str) -> tuple[int, int] | None:

@@ -1,56 +1,37 @@
 """Binds roles to columns: checks the names against the source, and returns a `Binding`."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from itertools import combinations
+from functools import partial
 from math import isnan
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
-from sqleval.common.columns import NO_TYPE, Column, is_float, is_number
-from sqleval.common.names import find_nearest
+from sqleval.common.columns import NO_TYPE, Column, Form, is_float, is_number
 from sqleval.common.numbers import is_real_number
 from sqleval.common.sql_text import Scalar, quote, write_literal
 from sqleval.errors import RequestError
 from sqleval.inputs.arguments import check_expected
-from sqleval.inputs.binding import Binding, Labels, Nulls, Task, name_argument, name_set
-from sqleval.inputs.class_types import unify_types
-from sqleval.inputs.lookup import Columns, find_column, list_names, list_unique_names
+from sqleval.inputs.binding import Binding, Labels, Nulls, Task, name_argument
+from sqleval.inputs.canonical import TEXTS
+from sqleval.inputs.key_sets import parse_sets
+from sqleval.inputs.lookup import Columns, find_column, list_unique_names
 from sqleval.inputs.positive import convert_class, convert_positive
+from sqleval.inputs.reading import Mapped, choose_class_form, read_task, unify_types
 from sqleval.inputs.source import Source
 from sqleval.inputs.where import check_condition
 
 Named = str | Mapping[Scalar, str] | None
+#: Returns the first values of columns, after the join with late labels, the condition and the
+#: columns that it reads.
+LookAt = Callable[
+    [Labels | None, str | None, Sequence[str], Sequence[tuple[str, Column]]],
+    Sequence[Sequence[object]],
+]
 
 
-def _infer_task(
-    task: str | None,
-    roles: Mapping[str, Column],
-    models: Mapping[str, Sequence[Column]],
-    positive: Scalar | None,
-) -> Task:
-    """Return the task that is given, or that follows from roles and types."""
-    if task is not None:
-        if task not in get_args(Task):
-            raise RequestError(f"task={task!r} must be one of {', '.join(get_args(Task))}")
-        return task  # pyright: ignore[reportReturnType]
-    if "query" in roles:
-        return "ranking"
-    if positive is not None or "score" in roles or models.get("score"):
-        return "binary"
-    label, prediction = roles.get("label"), roles.get("prediction")
-    several = models.get("prediction")
-    if several:
-        real = all(is_float(each.type) or each.kind == "decimal" for each in several)
-        return "regression" if real else "binary"
-    if any(each is not None and each.kind == "boolean" for each in (label, prediction)):
-        return "binary"
-    decided = prediction or label
-    if decided is not None and (is_float(decided.type) or decided.kind == "decimal"):
-        return "regression"
-    return "multiclass"
-
-
-def _check_type(task: Task, role: str, column: Column, positive: Scalar | None) -> None:
+def _check_type(
+    task: Task, role: str, column: Column, positive: Scalar | None, form: Form | None
+) -> None:
     """Check that a column has a type that its role can have."""
     if (role == "score" and column.kind == "boolean") or column.type == NO_TYPE:
         return
@@ -64,7 +45,11 @@ def _check_type(task: Task, role: str, column: Column, positive: Scalar | None) 
     if numeric and not is_number(column.type):
         raise RequestError(f"{role}={column.name!r} must be a number and is {column.type}")
     binary = task == "binary" and role in ("label", "prediction") and positive is None
-    if binary and not (is_number(column.type) or column.kind == "boolean"):
+    if (
+        binary
+        and not (form is not None and column.kind in TEXTS)
+        and not (is_number(column.type) or column.kind == "boolean")
+    ):
         raise RequestError(
             f"{role}={column.name!r} is {column.type}: name the positive value with positive= "
             "(--positive), or use task='multiclass' (--task multiclass)"
@@ -82,46 +67,6 @@ def _find_mapping(
                 raise RequestError(f"{role}= is an empty mapping")
             return ("score" if role == "score" else "prediction"), named
     return "score", None
-
-
-def parse_sets(
-    sets: str | Sequence[Sequence[str]] | None, keys: Sequence[str]
-) -> list[tuple[str, ...]]:
-    """Return the sets of slice keys to group by, one set after another."""
-    if sets is None:
-        return []
-    if not keys:
-        raise RequestError(f"sets={sets!r} needs by=, the keys that the sets are of")
-    if "by" in keys:
-        raise RequestError("by= names 'by', which is the key that sets= adds")
-    key_sets: list[tuple[str, ...]]
-    if sets == "overall":
-        key_sets = [(), tuple(keys)]
-    elif sets == "rollup":
-        key_sets = [tuple(keys[:n]) for n in range(len(keys) + 1)]
-    elif sets == "cube":
-        key_sets = [chosen for n in range(len(keys) + 1) for chosen in combinations(keys, n)]
-    elif isinstance(sets, str) or not isinstance(sets, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise RequestError(f"sets={sets!r} must be 'overall', 'rollup', 'cube' or a list of sets")
-    else:
-        key_sets = [tuple(list_names(each, "sets")) for each in sets]
-    for each in key_sets:
-        for key in each:
-            if key not in keys:
-                raise RequestError(
-                    f"sets= names {key!r}, which is not in "
-                    f"by={list(keys)}{find_nearest(key, keys)}; "
-                    "overall, rollup and cube are sets by themselves"
-                )
-        if key_sets.count(each) > 1:
-            raise RequestError(f"sets= has {list(each)} twice")
-    if not key_sets:
-        raise RequestError("sets= is empty")
-    called = [name_set(each) for each in key_sets]
-    for name in called:
-        if called.count(name) > 1:
-            raise RequestError(f"by=: two sets of keys would be called {name!r}; rename a key")
-    return key_sets
 
 
 _CELLS = ("tp", "fp", "fn", "tn")
@@ -222,7 +167,8 @@ def _find_labels(
             f"{quote(on)} AT TIME ZONE 'UTC'"
         )
     theirs = {role for role, name in names.items() if name in late and name not in columns}
-    return Labels(labels.relation, on, frozenset({"label"} | theirs), labels.stream)
+    roles = frozenset({"label"} | theirs)
+    return Labels(labels.relation, ours, of_labels, roles, labels.stream)
 
 
 def _find_roles(
@@ -263,6 +209,36 @@ def _find_cell_roles(cells: Sequence[tuple[str, Column]]) -> dict[str, Column]:
     }
 
 
+class _Values(NamedTuple):
+    """The columns in the types in which they are read, the classes, and the positive value."""
+
+    roles: Mapping[str, Column]
+    mapped: Mapped
+    classes: Sequence[Scalar]
+    positive: Scalar | None
+    positive_as_written: str
+
+
+def _unify_values(
+    task: Task,
+    roles: Mapping[str, Column],
+    mapped_role: str,
+    mapped: Mapped,
+    positive: Scalar | None,
+) -> _Values:
+    """Check the types of the columns, and make their values comparable."""
+    form = choose_class_form(task, roles, mapped_role, mapped)
+    for role, column in [*roles.items(), *((mapped_role, column) for _, column in mapped)]:
+        _check_type(task, role, column, positive, form)
+    has_classes = task == "multiclass" and mapped_role == "score"
+    classes = [convert_class(key, roles["label"], "score") for key, _ in mapped if has_classes]
+    predicted = [column for _, column in mapped if mapped_role == "prediction"]
+    spelling = form if task == "binary" else None
+    converted, written = convert_positive(positive, roles, predicted, spelling)
+    unified, mapped = unify_types(roles, mapped_role, mapped, form)
+    return _Values(unified, mapped, classes, converted, written)
+
+
 def bind(
     source: Source,
     columns: Columns,
@@ -286,8 +262,11 @@ def bind(
     label_columns: Columns | None = None,
     on: str | None = None,
     expected: bool = False,
+    look: LookAt | None = None,
 ) -> Binding:
     """Return the binding of a source; see `sqleval.scan` for the parameters.
+
+    ``look`` returns the first values of columns, by which a task is chosen that types leave open.
 
     Raises
     ------
@@ -321,30 +300,28 @@ def bind(
         for key, name in (mapped or {}).items()
     ]
     _check_named(roles, mapped, is_expected=expected)
-    chosen = _infer_task(task, roles, {mapped_role: [column for _, column in filled]}, positive)
-    for role_name, column in [*roles.items(), *((mapped_role, column) for _, column in filled)]:
-        _check_type(chosen, role_name, column, positive)
-    roles, filled = unify_types(chosen, roles, mapped_role, filled)
+    condition, read = check_condition(where, columns, about) if where is not None else (None, ())
+    sample = None if look is None else partial(look, joined, condition, read)
+    reading = read_task(task, roles, mapped_role, filled, positive, sample)
+    chosen = reading.task
     several = chosen == "multiclass" and mapped_role == "score" and mapped is not None
+    values = _unify_values(chosen, roles, mapped_role, filled, positive)
     keys, folds = list_unique_names(by, "by"), list_unique_names(over, "over")
     _check_keys(keys, has_models=bool(mapped) and not several, has_role=role is not None)
-    condition, read = check_condition(where, columns, about) if where is not None else (None, ())
-    predicted = [column for _, column in filled if mapped_role == "prediction"]
-    positive, written = convert_positive(positive, roles, predicted)
-    classes = ((convert_class(key, roles["label"], "score"), column) for key, column in filled)
+    classes = zip(values.classes, (column for _, column in values.mapped), strict=False)
     return Binding(
         relation=source.relation,
         task=chosen,
-        roles=tuple(roles.items()),
+        roles=tuple(values.roles.items()),
         by=tuple(find_column(columns, name, "by", about) for name in keys),
         sets=tuple(parse_sets(sets, keys)),
         over=tuple(find_column(columns, name, "over", about) for name in folds),
         cells=cells,
-        models=() if several else tuple((str(key), column) for key, column in filled),
+        models=() if several else tuple((str(key), column) for key, column in values.mapped),
         model_role=mapped_role,
         classes=tuple(classes) if several else (),
-        positive=positive,
-        positive_as_written=written,
+        positive=values.positive,
+        positive_as_written=values.positive_as_written,
         threshold=threshold,
         where=condition,
         where_columns=read,
@@ -352,6 +329,8 @@ def bind(
         labels=joined,
         stream=source.stream,
         is_expected=expected,
+        is_inferred=reading.is_inferred,
+        notice=reading.notice,
     )
 
 

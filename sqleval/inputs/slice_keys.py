@@ -1,6 +1,7 @@
 """Slice keys that are computed: expressions in SQL, and numbers by intervals."""
 
 from collections.abc import Mapping, Sequence
+from ctypes import c_float
 from itertools import pairwise
 from math import isfinite
 from typing import NamedTuple
@@ -34,6 +35,9 @@ class SliceKey(NamedTuple):
         The ends of the intervals.
     intervals : int
         How many intervals of equal size there shall be, whose ends are to be found.
+    has_singles : bool
+        Whether a column that it reads holds FLOAT, so that a number that equals the rounded end of
+        an interval lies at that end.
     """
 
     name: str
@@ -41,6 +45,7 @@ class SliceKey(NamedTuple):
     columns: tuple[str, ...]
     edges: tuple[float, ...] = ()
     intervals: int = 0
+    has_singles: bool = False
 
     @property
     def shares(self) -> list[float]:
@@ -56,10 +61,10 @@ class SliceKey(NamedTuple):
         number = f"CAST({self.sql} AS DOUBLE)"
         # NaN would be above all ends; DuckDB drops a test by ISNAN of a Parquet column.
         cases = [f"WHEN (ISFINITE({number}) OR ISINF({number})) IS NOT TRUE THEN NULL"]
-        cases += [
-            f"WHEN {number} <= {edge!r} THEN {write_literal(name)}"
-            for edge, name in zip(self.edges, names, strict=False)
-        ]
+        for edge, name in zip(self.edges, names, strict=False):
+            test = f"{number} <= {edge!r}"
+            test += f" OR {number} = {c_float(edge).value!r}" if self.has_singles else ""
+            cases.append(f"WHEN {test} THEN {write_literal(name)}")
         sql = f"CASE {' '.join(cases)} ELSE {write_literal(names[-1])} END"
         if dialect != "duckdb":
             return sql
@@ -86,7 +91,10 @@ def parse_slice_keys(by: Mapping[str, str], columns: Columns, where: str) -> lis
         # A column may have a name that is not SQL.
         sql = quote(text) if text in columns else text
         tree, used = check_expression(sql, columns, where, "by", _INTERVALS)
-        keys.append(_parse_intervals(name, text, tree, used) or SliceKey(name, _write(tree), used))
+        key = _parse_intervals(name, text, tree, used) or SliceKey(name, _write(tree), used)
+        read = [columns[column] for column in used if column in columns]
+        has_singles = any(each.kind == "float32" or each.has_singles for each in read)
+        keys.append(key._replace(has_singles=has_singles))
     return keys
 
 

@@ -81,6 +81,8 @@ class Source:
         Whether a statement may read it only once.
     once : bool
         Whether it can be read only once at all.
+    peek : callable or None
+        Returns the first rows of such a source, which it keeps for the reading.
     con : object or None
         The user's own connection.
     duckdb_relation : object or None
@@ -96,6 +98,8 @@ class Source:
         first rows; empty for other sources.
     differs : mapping of str to str
         The columns that such files disagree about, and how.
+    singles : frozenset of str
+        The columns that are FLOAT in some files and DOUBLE in others, in lower case.
     check : callable or None
         Raises if the columns that are to be read are damaged.
     rows : int or None
@@ -126,6 +130,7 @@ class Source:
     empty: object = None
     stream: bool = False
     once: bool = False
+    peek: Callable[[int], object] | None = None
     con: Any = None
     duckdb_relation: Any = None
     files: tuple[str, ...] = ()
@@ -133,6 +138,7 @@ class Source:
     several: tuple[str, ...] = ()
     text_reader: str = ""
     differs: Mapping[str, str] = field(default_factory=dict[str, str])
+    singles: frozenset[str] = frozenset()
     check: Callable[[Sequence[str]], None] | None = None
     rows: int | None = None
     label: str = ""

@@ -14,6 +14,7 @@ from sqleval.errors import RequestError
 from sqleval.frontend.binding import bind_source
 from sqleval.frontend.predictions import Predictions
 from sqleval.inputs.binding import Binding
+from sqleval.inputs.canonical import write_keys
 from sqleval.inputs.opening import open_source
 from sqleval.inputs.snapshots import Snapshot
 from sqleval.inputs.source import Source
@@ -59,9 +60,10 @@ def bind_periods(
     # Only the labels of these rows: an error in another label does not concern these periods.
     joined = predictions.binding.labels
     assert joined is not None
+    ours, theirs = write_keys(joined.ours, joined.theirs, ("s", "l"), predictions.binding.dialect)
     relation = (
         f"(SELECT l.* FROM {joined.relation} AS l\n"
-        f"WHERE l.{quote(on)} IN (SELECT s.{quote(on)} FROM {rows.relation} AS s))"
+        f"WHERE {theirs} IN (SELECT {ours} FROM {rows.relation} AS s))"
     )
     binding = replace(predictions.binding, labels=joined._replace(relation=relation))
     return replace(predictions, binding=binding)

@@ -12,6 +12,7 @@ from sqleval.common.sql_text import quote, write_literal
 from sqleval.engines.embedded import embedded
 from sqleval.errors import RequestError, SqlevalError
 from sqleval.history.store import FILES
+from sqleval.inputs.canonical import write_keys
 from sqleval.inputs.lookup import find_column
 from sqleval.inputs.snapshots import Snapshot
 from sqleval.jobs.compaction import restore_rewritten_files
@@ -97,7 +98,6 @@ def _count_labels(
     if not paths or not label_files:
         return []
     on = job.labels.on
-    key = quote(on)
     # A file that replaced several files of the history is counted under the first of them.
     stand_ins = lake.listings["labels"].stand_ins
     by_path = {
@@ -109,14 +109,17 @@ def _count_labels(
         labels = open_job_files(job, list(by_path), "_sqleval_labels", lake.find_snapshot("labels"))
         source, period = open_with_period(job, paths, lake.find_snapshot("source"))
         labels, columns = embedded().describe(labels)
-        find_column(columns, on, "labels.on", labels.label)
+        theirs = find_column(columns, on, "labels.on", labels.label)
+        source, source_columns = embedded().describe(source)
+        ours = find_column(source_columns, on, "labels.on", source.label)
+        left, right = write_keys(ours, theirs, ("s", "l"))
         values = [name for name in columns if name == job.label]
         label = f"l.{quote(values[0])}" if values else "1"
         version, read = write_version(job, lake.find_snapshot("labels"), "l", labels)
         counts = embedded().rows(
             f"SELECT l.{FILE}, CAST({period} AS VARCHAR), COUNT(*), COUNT({label}), {version} "
             f"FROM {source.relation} AS s "
-            f"JOIN {labels.relation} AS l ON s.{key} = l.{key} WHERE {period} {condition} "
+            f"JOIN {labels.relation} AS l ON {left} = {right} WHERE {period} {condition} "
             f"GROUP BY l.{FILE}, {period} ORDER BY 1, 2",
             {}, [source, labels],
             source.objects([on, job.period.column])

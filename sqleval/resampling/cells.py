@@ -15,6 +15,7 @@ from sqleval.common.sql_text import Value, quote, select, write_with
 from sqleval.compiler import rows
 from sqleval.compiler.classes import write_class, write_predicted_class
 from sqleval.compiler.requirements import collect_values
+from sqleval.compiler.singles import write_decision
 from sqleval.engines.base import Engine
 from sqleval.errors import DataError
 from sqleval.inputs.binding import Binding, list_columns_read
@@ -375,7 +376,7 @@ def create_values(binding: Binding, bits: int, threshold: Value, *, scored: bool
     if "prediction" in binding.role:
         items["prediction"] = rows.write_zero_or_one(binding, "prediction")
     else:
-        items["prediction"] = f"CASE WHEN score >= {threshold!r} THEN 1 ELSE 0 END"
+        items["prediction"] = write_decision(binding, "score", threshold)
     return Values(items, roles | {"prediction": "prediction"})
 
 

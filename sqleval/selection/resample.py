@@ -16,8 +16,8 @@ from sqleval.errors import DataError, RequestError
 from sqleval.frontend.scan import scan
 from sqleval.inputs.arguments import check_level
 from sqleval.inputs.binding import name_set
+from sqleval.inputs.key_sets import parse_sets
 from sqleval.inputs.lookup import list_names
-from sqleval.inputs.roles import parse_sets
 from sqleval.selection.student import find_t_quantile
 
 #: Names that no slice key of `resample` may have.

@@ -20,6 +20,7 @@ from sqleval.compiler.builder import Builder
 from sqleval.compiler.input_rows import RowRelations
 from sqleval.compiler.metrics import write_metrics
 from sqleval.compiler.rows import write_usable, write_zero_or_one
+from sqleval.compiler.singles import has_singles
 from sqleval.compiler.statement import Statement
 from sqleval.engines.base import Engine
 from sqleval.engines.types import find_key_types
@@ -50,7 +51,9 @@ def _describe_roles(
     described = {role: column.name for role, column in binding.roles}
     described |= {f"{MODEL_PREFIX}{name}": column.name for name, column in binding.models}
     if "score" in binding.role:
-        described["score type"] = "FLOAT" if binding.role["score"].kind == "float32" else "DOUBLE"
+        is_single = all(column.kind == "float32" for column in binding.score_columns)
+        kind = "FLOAT" if is_single else "FLOAT, DOUBLE" if has_singles(binding) else "DOUBLE"
+        described["score type"] = kind
     for name in ("positive", "where"):
         value = getattr(binding, name)
         described |= {} if value is None else {name: str(value)}

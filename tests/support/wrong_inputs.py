@@ -161,12 +161,14 @@ COLUMNS = [
 ]  # fmt: skip
 VALUES = [
     Wrong({"label": "k"}, "collect", DataError,
-          f"label='k' must hold 0 and 1 (or -1 and 1); its values run from 0 to 2{TWO}"),
+          "label='k' must hold 0 and 1 (or -1 and 1); another value, such as 2, is in 1 of 4 rows"
+          f"{TWO}"),
     Wrong(instead(y=[-1, 0, 1, 1]), "collect", DataError,
-          f"label='y' must hold 0 and 1 (or -1 and 1); its values run from -1 to 1{TWO}"),
+          f"label='y' must hold 0 and 1 (or -1 and 1); it holds 0 and -1{TWO}"),
     Wrong(instead(y=[0.0, 0.5, 1.0, 1.0]), "collect", DataError,
-          f"label='y' must hold 0 and 1 (or -1 and 1); its values run from 0.0 to 1.0{TWO}"),
-    Wrong(instead(y=[5, 5, 5, 5]), "collect", DataError, "its values run from 5 to 5"),
+          "label='y' must hold 0 and 1 (or -1 and 1); another value, such as 0.5, is in 1 of 4 rows"
+          f"{TWO}"),
+    Wrong(instead(y=[5, 5, 5, 5]), "collect", DataError, "such as 5, is in 4 of 4 rows"),
     Wrong({"label": "k", "positive": 1}, "collect", DataError,
           f"label='k' holds 0 and 2 beside positive=1: is that spelled as in the data? {SEVERAL}"),
     Wrong({**instead(s=["a", "b", "c", "a"]), "label": "s", "positive": "a"}, "collect", DataError,
@@ -175,7 +177,7 @@ VALUES = [
     Wrong({"label": "s", "positive": "Yes"}, "collect", DataError,
           "label='s' holds no and yes beside positive='Yes': is that spelled as in the data?"),
     Wrong({"score": None, "prediction": "k", "task": "binary", "metrics": "recall"}, "collect",
-          DataError, "prediction='k' must hold 0 and 1 (or -1 and 1); its values run from 0 to 2"),
+          DataError, "prediction='k' must hold 0 and 1 (or -1 and 1); another value, such as 2,"),
     Wrong(instead(y=[None, 1, None, 0]), "collect", DataError,
           f"label='y' is NULL or NaN in 2 of 4 rows{DROP}"),
     Wrong(instead(y=[NAN, 1.0, 1.0, 0.0]), "collect", DataError,

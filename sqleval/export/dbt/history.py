@@ -14,7 +14,7 @@ from sqleval.errors import RequestError
 from sqleval.export import dialects
 from sqleval.export.statement import ExportedStatement, build_statement
 from sqleval.inputs.binding import OVERALL, list_columns_read, name_set
-from sqleval.inputs.roles import parse_sets
+from sqleval.inputs.key_sets import parse_sets
 
 _BY_ROWS = {"incremental_strategy": "delete+insert", "unique_key": "period"}
 _BY_PARTITION = {"incremental_strategy": "insert_overwrite"}

@@ -251,8 +251,7 @@ def test_a_verdict_is_the_error_that_evaluate_raises(engine: Engine, name: str) 
     (problem,) = set(_ran(engine, asked)["_problem"])
     # How a number that is DOUBLE there is written differs.
     verdict, error = (
-        str(each).partition(" run from ")[0]
-        for each in (_whole(engine, problem), _read_error(name))
+        str(each).partition(" such as ")[0] for each in (_whole(engine, problem), _read_error(name))
     )
     assert verdict == error
 

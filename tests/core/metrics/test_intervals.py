@@ -662,7 +662,7 @@ def test_interval_of_the_uncertainty_is_that_of_the_prevalence(positives: int) -
     ("metrics", "roles"),
     [
         ([*OF_COUNTS, "log_loss", "pcoc"], {"label": "y", "score": "p"}),
-        (["mae", "rmse"], {"label": "y", "prediction": "p"}),
+        (["mae", "rmse"], {"label": "y", "prediction": "p", "task": "regression"}),
     ],
     ids=["binary", "regression"],
 )

@@ -1,0 +1,342 @@
+"""Writes what the audit found as sentences: the problem of the rows, or a notice about them.
+
+The statement itself makes the message (``_problems``), so whoever pastes the SQL into a console
+sees the same words; the frontend raises them as `DataError`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from sqleval.common.columns import Column
+from sqleval.common.sql_text import write_literal
+from sqleval.compiler.audit import has_other_types, list_fractional, may_have_others
+from sqleval.compiler.rows import FINITE, list_internal_columns
+from sqleval.inputs.binding import ROLES, Binding, name_argument
+from sqleval.inputs.canonical import write_keys
+
+_DROP = "; nulls='drop' (--nulls drop) leaves them out and counts them"
+_SEVERAL = "task='multiclass' (--task multiclass) takes several classes"
+
+#: Between which ends the largest weight of a slice must be. Metrics multiply sums of weights, and
+#: the product must not leave the range of DOUBLE. Small weights beside larger ones do no harm.
+_WEIGHTS = ("1e-100", "1e100")
+
+_NULL_TEXT = "CAST(NULL AS VARCHAR)"
+
+#: A condition, and the SQL of the sentence to show when it holds.
+Case = tuple[str, str]
+
+
+def concatenate(*parts: str | tuple[str]) -> str:
+    """Concatenate literals and (in one-tuples) SQL expressions."""
+    pieces = (write_literal(p) if isinstance(p, str) else f"CAST({p[0]} AS VARCHAR)" for p in parts)
+    return f"CONCAT({', '.join(pieces)})"
+
+
+def _aggregate(binding: Binding, aggregate: str, column: str) -> str:
+    """Return an aggregate of a column of the audit, over all slices."""
+    return f"{aggregate}({column})" if binding.keys else column
+
+
+def _divide_by_copies(binding: Binding, count: str, *, per_model: bool = False) -> str:
+    """Return a count of source rows, which the statement repeats per model and set of keys.
+
+    With ``per_model`` it counts values of the models' columns, which are not repeated per model.
+    """
+    copies = max(len(binding.sets), 1) * (1 if per_model else max(len(binding.models), 1))
+    return f"CAST({count} / {copies} AS BIGINT)" if copies > 1 else count
+
+
+def _write_share(binding: Binding, column: str, role: str) -> tuple[str]:
+    """Return the SQL of "3 of 40 rows", or "3 of 40 scores" where each model has a column."""
+    per_model = bool(binding.models) and role == binding.model_role
+    count, rows = (
+        _divide_by_copies(binding, _aggregate(binding, "SUM", of), per_model=per_model)
+        for of in (column, "_rows")
+    )
+    return (concatenate((count,), " of ", (rows,), f" {role}s" if per_model else " rows"),)
+
+
+def _describe_column(binding: Binding, role: str, column: Column) -> str:
+    """Return a role and its column as a message names them; of several models, all columns."""
+    if not binding.models or role != binding.model_role:
+        return f"{name_argument(role)}={column.name!r}"
+    return f"{role}= of " + ", ".join(repr(each.name) for _, each in binding.models)
+
+
+def _check_missing(binding: Binding) -> list[Case]:
+    cases: list[Case] = []
+    for name, role, column in list_internal_columns(binding):
+        what = _describe_column(binding, role, column)
+        finite = binding.task == "regression" or role in FINITE
+        bad = "NULL, NaN or infinite" if finite else "NULL or NaN"
+        share = _write_share(binding, f"{name}_missing", role)
+        test = f"{_aggregate(binding, 'SUM', f'{name}_missing')} > 0"
+        cases.append((test, concatenate(f"{what} is {bad} in ", share, _DROP)))
+    return cases
+
+
+def _check_two_values(binding: Binding, role: str) -> list[Case]:
+    column = binding.role.get(role)
+    if column is None or not may_have_others(binding, column):
+        return []
+    what = _describe_column(binding, role, column)
+    if binding.positive is not None:
+        low, high = (
+            _aggregate(binding, "MIN", f"{role}_low"),
+            _aggregate(binding, "MAX", f"{role}_high"),
+        )
+        others = f" beside positive={binding.positive_as_written}: is that spelled as in the data? "
+        sentence = concatenate(f"{what} holds ", (low,), " and ", (high,), others + _SEVERAL)
+        return [(f"{low} <> {high}", sentence)]
+    zeros, negatives, others = (
+        _aggregate(binding, "SUM", f"{role}_{name}") for name in ("zeros", "negatives", "others")
+    )
+    must = f"{what} must hold 0 and 1 (or -1 and 1)"
+    advice = f"; positive= (--positive) names the positive value of two, {_SEVERAL}"
+    other = _aggregate(binding, "MAX", f"{role}_other")
+    share = _write_share(binding, f"{role}_others", role)
+    several = concatenate(
+        f"{must}; another value, such as ", (other,), ", is in ", share, advice
+    )  # fmt: skip
+    both = concatenate(f"{must}; it holds 0 and -1{advice}")
+    return [(f"{others} > 0", several), (f"{negatives} > 0 AND {zeros} > 0", both)]
+
+
+def _check_classes(binding: Binding) -> list[Case]:
+    column = binding.role["label"]
+    classes = ", ".join(repr(value) for value, _ in binding.classes)
+    sentence = concatenate(
+        f"label={column.name!r} holds ",
+        (_aggregate(binding, "MIN", "label_other"),),
+        ", a class without a score column, in ",
+        _write_share(binding, "label_unknown", "label"),
+        f" (or others like it); score= names {classes}",
+    )
+    return [(f"{_aggregate(binding, 'SUM', 'label_unknown')} > 0", sentence)]
+
+
+def _check_fractions(binding: Binding) -> list[Case]:
+    cases: list[Case] = []
+    for role in list_fractional(binding):
+        what = _describe_column(binding, role, binding.role[role])
+        share = _write_share(binding, f"{role}_fractions", role)
+        fraction = (_aggregate(binding, "MIN", f"{role}_fraction"),)
+        sentence = concatenate(
+            f"{what} holds classes by its first values, and a number that is not whole, such as ",
+            fraction, ", is in ", share,
+            "; task='regression' (--task regression) evaluates numbers, task='multiclass' takes "
+            "each number as a class",
+        )  # fmt: skip
+        cases.append((f"{_aggregate(binding, 'SUM', f'{role}_fractions')} > 0", sentence))
+    return cases
+
+
+def _write_alone(binding: Binding) -> tuple[str, str, str]:
+    """Return the counts of predictions that are no class of the label and of all, and what is."""
+    alone, used = (
+        f"COALESCE({_aggregate(binding, 'SUM', column)}, 0)"
+        for column in ("prediction_alone", "_used")
+    )
+    columns = binding.role["prediction"], binding.role["label"]
+    what = _describe_column(binding, "prediction", columns[0])
+    types = [f"is {column.stored}" for column in columns]
+    return alone, used, f"{what} {types[0]} and label={columns[1].name!r} {types[1]}"
+
+
+def _check_other_types(binding: Binding) -> list[Case]:
+    alone, used, what = _write_alone(binding)
+    other = (_aggregate(binding, "MIN", "prediction_other"),)
+    sentence = concatenate(
+        f"{what}: no prediction is a class of the label, such as ", other,
+        "; are they spelled alike?",
+    )  # fmt: skip
+    return [(f"{alone} = {used} AND {used} > 0", sentence)]
+
+
+@dataclass
+class DomainChecks:
+    """Why the audit counts scores outside 0 .. 1.
+
+    Attributes
+    ----------
+    of_probabilities : list of str
+        Metrics asked for by name that are defined for scores in 0 .. 1 only.
+    at_default_threshold : list of str
+        Metrics asked for by name that use the default threshold 0.5.
+    has_guards : bool
+        Whether a metric of the default set is left out where scores are outside.
+    has_remarks : bool
+        Whether a metric's note depends on it.
+    """
+
+    of_probabilities: list[str] = field(default_factory=list[str])
+    at_default_threshold: list[str] = field(default_factory=list[str])
+    has_guards: bool = False
+    has_remarks: bool = False
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether scores outside 0 .. 1 change the result or refuse it."""
+        names = self.of_probabilities or self.at_default_threshold
+        return bool(names or self.has_guards or self.has_remarks)
+
+
+def _check_domain(binding: Binding, checks: DomainChecks) -> list[Case]:
+    columns = ", ".join(map(repr, binding.score_names))
+    test = f"{_aggregate(binding, 'SUM', 'score_outside')} > 0"
+    share = _write_share(binding, "score_outside", "score")
+    cases: list[Case] = []
+    if names := checks.of_probabilities:
+        who = f"{', '.join(names)} {'needs' if len(names) == 1 else 'need'} scores in 0 .. 1"
+        cases.append((test, concatenate(f"{who}; score={columns} is outside in ", share)))
+    if names := checks.at_default_threshold:
+        who = f"{', '.join(names)}: the default threshold 0.5 is for scores in 0 .. 1"
+        outside = f"{who}, and score={columns} is outside in "
+        cases.append((test, concatenate(outside, share, "; give threshold= (--threshold)")))
+    return cases
+
+
+def _check_relevance(binding: Binding) -> list[Case]:
+    column = binding.role["label"]
+    what = f"label={column.name!r} is negative in "
+    share = _write_share(binding, "label_negative", "label")
+    test = f"{_aggregate(binding, 'SUM', 'label_negative')} > 0"
+    return [(test, concatenate(what, share, "; relevance is 0 or more"))]
+
+
+def _check_weights(binding: Binding) -> list[Case]:
+    name = f"weight={binding.role['weight'].name!r}"
+    share = _write_share(binding, "weight_negative", "weight")
+    test = f"{_aggregate(binding, 'SUM', 'weight_negative')} > 0"
+    low, high = _WEIGHTS
+    positive = "CASE WHEN weight_largest > 0 THEN weight_largest END"
+    least, most = _aggregate(binding, "MIN", positive), _aggregate(binding, "MAX", positive)
+    what = f"the largest value of {name} is "
+    place = " in a slice" if binding.keys else ""
+    advice = f"{place}; it must be in {low} .. {high}, as products of weights must not overflow; "
+    advice += "divide all weights by one number"
+    return [
+        (test, concatenate(f"{name} is negative in ", share, "; weights are 0 or more")),
+        (f"{least} < {low}", concatenate(what, (least,), advice)),
+        (f"{most} > {high}", concatenate(what, (most,), advice)),
+    ]
+
+
+def _check_counts(binding: Binding) -> list[Case]:
+    count = _aggregate(binding, "SUM", "count_wrong")
+    violations = (_divide_by_copies(binding, count),)
+    sentence = concatenate(
+        f"the counts in {binding.role['count'].name!r} must be whole numbers from 0 up; another "
+        "number is in ", violations, " of the rows; weight= (--weight) takes any number",
+    )  # fmt: skip
+    return [(f"{count} > 0", sentence)]
+
+
+def _check_roles(binding: Binding) -> list[Case]:
+    other = _aggregate(binding, "MIN", "role_other")
+    what = f"role={binding.role['role'].name!r} holds '"
+    allowed = ", ".join(ROLES)
+    sentence = concatenate(what, (other,), f"'; its values must be among {allowed}")
+    return [(f"{other} IS NOT NULL", sentence)]
+
+
+def _write_notice(binding: Binding, origin: str) -> str:
+    """Return the SQL of the remarks about the rows, one after another; NULL without any."""
+    notices = [write_literal(binding.notice)] if binding.notice else []
+    notices += [_note_other_types(binding)] if has_other_types(binding) else []
+    notices += [_note_labels(binding, origin)] if binding.labels else []
+    if len(notices) < 2:
+        return notices[0] if notices else _NULL_TEXT
+    return f"NULLIF(CONCAT_WS('; ', {', '.join(notices)}), '')"
+
+
+def _note_other_types(binding: Binding) -> str:
+    alone, used, what = _write_alone(binding)
+    counts = (_divide_by_copies(binding, alone),), (_divide_by_copies(binding, used),)
+    other = (_aggregate(binding, "MIN", "prediction_other"),)
+    sentence = concatenate(
+        f"{what}: ", counts[0], " of ", counts[1],
+        " predictions are no class of the label, such as ", other,
+    )  # fmt: skip
+    return f"CASE WHEN {alone} > 0 THEN {sentence} END"
+
+
+def _note_labels(binding: Binding, origin: str) -> str:
+    size = "COALESCE(SUM(_rows), 0)" if origin == "_grouped" else "COUNT(*)"
+    # A label without a row is repeated as often as a row is.
+    alone = f"(SELECT {size} FROM {origin} WHERE _side = 'label')"
+    # A sum over no rows is NULL where a count is 0.
+    sums = (
+        f"COALESCE({_aggregate(binding, 'SUM', column)}, 0)" for column in ("_unmatched", "_rows")
+    )
+    alone, unmatched, rows = (_divide_by_copies(binding, count) for count in (alone, *sums))
+    sentence = concatenate(
+        "labels=: ", (unmatched,), " of ", (rows,),
+        " rows have no label yet and are left out; ", (alone,), " labels match no row",
+    )  # fmt: skip
+    return f"CASE WHEN {unmatched} > 0 OR {alone} > 0 THEN {sentence} END"
+
+
+def write_problems(binding: Binding, checks: DomainChecks, origin: str = "_source") -> str:
+    """Return the SQL of ``_problems``: one row with the first ``problem`` and the ``notice``.
+
+    Parameters
+    ----------
+    binding : Binding
+        The bound input.
+    checks : DomainChecks
+        Why scores outside 0 .. 1 were counted.
+    origin : str
+        ``_source``, or ``_grouped`` with its counts of rows.
+    """
+    cases: list[Case] = []
+    if binding.labels:
+        _, key = write_keys(binding.labels.ours, binding.labels.theirs, ("s", "l"), binding.dialect)
+        again = f"(SELECT COUNT({key}) - COUNT(DISTINCT {key}) FROM _labels AS l)"
+        sentence = concatenate(
+            f"labels= repeats keys: on={binding.labels.on!r} has ", (again,),
+            " repeats; a key may have one label",
+        )  # fmt: skip
+        cases.append((f"{again} > 0", sentence))
+    if binding.nulls == "error":
+        cases += _check_missing(binding)
+    if binding.is_weighted:
+        cases += _check_weights(binding)
+    if binding.has_counts:
+        cases += _check_counts(binding)
+    if "role" in binding.role:
+        cases += _check_roles(binding)
+    if binding.task == "ranking":
+        cases += _check_relevance(binding)
+    if binding.task == "binary":
+        cases += _check_two_values(binding, "label")
+        cases += _check_two_values(binding, "prediction")
+    cases += _check_fractions(binding)
+    cases += _check_other_types(binding) if has_other_types(binding) else []
+    if binding.task == "multiclass" and binding.classes:
+        cases += _check_classes(binding)
+    cases += _check_domain(binding, checks)
+    notice = _write_notice(binding, origin)
+    return _write_first_problem(binding, cases, notice, domain=checks.is_needed)
+
+
+def write_domain_problems(binding: Binding, checks: DomainChecks) -> str:
+    """Return ``_problems`` of a state, whose rows were audited before: only scores are checked."""
+    cases = _check_domain(binding, checks)
+    return _write_first_problem(binding, cases, _NULL_TEXT, domain=checks.is_needed)
+
+
+def _write_first_problem(
+    binding: Binding, cases: Sequence[Case], notice: str, *, domain: bool
+) -> str:
+    problem = _NULL_TEXT
+    if cases:
+        branches = "\n    ".join(f"WHEN {test}\n    THEN {sentence}" for test, sentence in cases)
+        problem = f"CASE\n    {branches}\n  END"
+    items = f"  {problem} AS problem,\n  {notice} AS notice"
+    if domain:
+        items += f",\n  {_aggregate(binding, 'SUM', 'score_outside')} AS score_outside"
+    # Without an aggregate there would be a row for each slice.
+    audited = "\nFROM _audit" if cases or notice != _NULL_TEXT or domain else ""
+    return f"SELECT\n{items}{audited}"

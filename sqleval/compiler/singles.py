@@ -1,0 +1,69 @@
+"""Compares scores with a threshold at the precision in which they were stored.
+
+A FLOAT stands for the decimal number that it was written from: 0.7 as FLOAT is not 0.7 as DOUBLE.
+Where all scores are FLOAT the threshold is rounded as they are. Where FLOAT and DOUBLE meet in one
+column or comparison, every score is a DOUBLE, and one that equals the rounded threshold reaches it.
+"""
+
+from collections.abc import Mapping
+from ctypes import c_float
+from dataclasses import replace
+
+import sqlglot
+from sqlglot import exp
+
+from sqleval.catalog.contract import Relation
+from sqleval.common.sql_text import Value, write_double
+from sqleval.inputs.binding import Binding
+
+
+def round_threshold(binding: Binding, threshold: Value) -> Value:
+    """Return a threshold as FLOAT where all scores are FLOAT; else as it is."""
+    kinds = {column.kind for column in binding.score_columns}
+    if kinds == {"float32"} and isinstance(threshold, (int, float)):
+        return c_float(threshold).value
+    return threshold
+
+
+def has_singles(binding: Binding) -> bool:
+    """Whether some of the scores were FLOAT and all are DOUBLE where they are compared."""
+    kinds = {column.kind for column in binding.score_columns}
+    mixed = "float32" in kinds and len(kinds) > 1
+    return mixed or any(column.has_singles for column in binding.score_columns)
+
+
+def write_decision(binding: Binding, score: str, threshold: Value) -> str:
+    """Return the SQL of the prediction 1 or 0 at a threshold."""
+    assert isinstance(threshold, (int, float))
+    test = f"{score} >= {write_double(threshold)}"
+    if has_singles(binding):
+        test += f" OR {score} = {write_double(c_float(threshold).value)}"
+    return f"CASE WHEN {test} THEN 1 ELSE 0 END"
+
+
+def compare_as_singles(
+    relation: Relation, binding: Binding, values: Mapping[str, Value]
+) -> Relation:
+    """Return a file in which a score that equals the rounded threshold reaches the threshold."""
+    param = relation.params.get("threshold")
+    if param is None or not has_singles(binding):
+        return relation
+    threshold = values.get("threshold", param.default)
+    assert isinstance(threshold, (int, float))
+    return _rewrite(relation, threshold)
+
+
+def _rewrite(relation: Relation, threshold: float) -> Relation:
+    """Return a file whose comparisons with ``$threshold`` also take the rounded threshold."""
+    rounded = sqlglot.parse_one(write_double(c_float(threshold).value), dialect="duckdb")
+
+    def rewrite(node: exp.Expr) -> exp.Expr:
+        is_compared = isinstance(node, (exp.GTE, exp.LT)) and node.expression.name == "threshold"
+        if not is_compared:
+            return node
+        score = node.this.copy()
+        if isinstance(node, exp.GTE):
+            return exp.paren(exp.or_(node.copy(), exp.EQ(this=score, expression=rounded.copy())))
+        return exp.paren(exp.and_(node.copy(), exp.NEQ(this=score, expression=rounded.copy())))
+
+    return replace(relation, query=relation.query.copy().transform(rewrite))

@@ -1,0 +1,49 @@
+"""Reads the sets of slice keys to group by."""
+
+from collections.abc import Iterable, Sequence
+from itertools import combinations
+
+from sqleval.common.names import find_nearest
+from sqleval.errors import RequestError
+from sqleval.inputs.binding import name_set
+from sqleval.inputs.lookup import list_names
+
+
+def parse_sets(
+    sets: str | Sequence[Sequence[str]] | None, keys: Sequence[str]
+) -> list[tuple[str, ...]]:
+    """Return the sets of slice keys to group by, one set after another."""
+    if sets is None:
+        return []
+    if not keys:
+        raise RequestError(f"sets={sets!r} needs by=, the keys that the sets are of")
+    if "by" in keys:
+        raise RequestError("by= names 'by', which is the key that sets= adds")
+    key_sets: list[tuple[str, ...]]
+    if sets == "overall":
+        key_sets = [(), tuple(keys)]
+    elif sets == "rollup":
+        key_sets = [tuple(keys[:n]) for n in range(len(keys) + 1)]
+    elif sets == "cube":
+        key_sets = [chosen for n in range(len(keys) + 1) for chosen in combinations(keys, n)]
+    elif isinstance(sets, str) or not isinstance(sets, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise RequestError(f"sets={sets!r} must be 'overall', 'rollup', 'cube' or a list of sets")
+    else:
+        key_sets = [tuple(list_names(each, "sets")) for each in sets]
+    for each in key_sets:
+        for key in each:
+            if key not in keys:
+                raise RequestError(
+                    f"sets= names {key!r}, which is not in "
+                    f"by={list(keys)}{find_nearest(key, keys)}; "
+                    "overall, rollup and cube are sets by themselves"
+                )
+        if key_sets.count(each) > 1:
+            raise RequestError(f"sets= has {list(each)} twice")
+    if not key_sets:
+        raise RequestError("sets= is empty")
+    called = [name_set(each) for each in key_sets]
+    for name in called:
+        if called.count(name) > 1:
+            raise RequestError(f"by=: two sets of keys would be called {name!r}; rename a key")
+    return key_sets

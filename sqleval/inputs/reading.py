@@ -1,0 +1,212 @@
+"""The one reading of the input: its task, and how classes of different types match.
+
+Every path asks `read_task` and `unify_types`: nothing else decides by types or values what rows
+are. The choice is made by the first rows; the audit of a statement confirms it over all of them.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple, get_args
+
+from sqleval.common.columns import NO_TYPE, Column, Form, Kind
+from sqleval.common.sql_text import Scalar
+from sqleval.errors import RequestError
+from sqleval.inputs.binding import Task
+from sqleval.inputs.canonical import (
+    FRACTIONS,
+    NUMBERS,
+    TEXTS,
+    WHOLE,
+    make_canonical,
+    parse_number,
+    parse_truth_value,
+)
+
+#: The columns of several models or classes, by name.
+Mapped = Sequence[tuple[Scalar, Column]]
+#: Returns the first values of columns, each with the role that it plays.
+Look = Callable[[Sequence[tuple[str, Column]]], Sequence[Sequence[object]]]
+
+
+class Reading(NamedTuple):
+    """What the rows are.
+
+    Attributes
+    ----------
+    task : str
+        The task.
+    is_inferred : bool
+        Whether it follows from values, so that other rows may contradict it.
+    notice : str
+        A remark for the user; mostly empty.
+    """
+
+    task: Task
+    is_inferred: bool = False
+    notice: str = ""
+
+
+def read_task(
+    task: str | None,
+    roles: Mapping[str, Column],
+    mapped_role: str,
+    mapped: Mapped,
+    positive: Scalar | None,
+    look: Look | None = None,
+) -> Reading:
+    """Return the task that is given, or that follows from roles, types and the first values.
+
+    Parameters
+    ----------
+    task : str or None
+        The task that the user gives.
+    roles : mapping of str to Column
+        The column of each role.
+    mapped_role : str
+        The role of the mapped columns.
+    mapped : sequence of (name, Column)
+        The columns of several models or classes.
+    positive : scalar or None
+        The positive value that the user gives.
+    look : callable, optional
+        Returns first values; without it, the types decide.
+
+    Raises
+    ------
+    RequestError
+        If there is no such task.
+
+    Examples
+    --------
+    >>> roles = {"label": Column("y", "DOUBLE"), "prediction": Column("c", "BIGINT")}
+    >>> read_task(None, roles, "score", [], None, lambda _: [[0.0, 1.0], [1, 1]]).task
+    'binary'
+    >>> read_task(None, roles, "score", [], None, lambda _: [[0.0, 2.0], [1, 1]]).task
+    'multiclass'
+    >>> read_task(None, roles, "score", [], None, lambda _: [[0.5, 2.0], [1, 1]]).task
+    'regression'
+    """
+    if task is not None:
+        if task not in get_args(Task):
+            raise RequestError(f"task={task!r} must be one of {', '.join(get_args(Task))}")
+        return Reading(task)  # pyright: ignore[reportArgumentType]
+    if "query" in roles:
+        return Reading("ranking")
+    if positive is not None or "score" in roles or (mapped and mapped_role == "score"):
+        return Reading("binary")
+    columns = _list_class_columns(roles, mapped_role, mapped)
+    kinds: set[Kind] = {column.kind for _, column in columns if column.type != NO_TYPE}
+    if kinds == {"boolean"}:
+        return Reading("binary")
+    if not kinds & (NUMBERS | {"boolean"}) or kinds - (NUMBERS | TEXTS | {"boolean"}):
+        return Reading("multiclass")
+    values = [] if look is None else [value for each in look(columns) for value in each]
+    return _read_values(kinds, values)
+
+
+def _list_class_columns(
+    roles: Mapping[str, Column], mapped_role: str, mapped: Mapped
+) -> list[tuple[str, Column]]:
+    """Return the columns of labels and predictions with their roles."""
+    columns = [(role, roles[role]) for role in ("label", "prediction") if role in roles]
+    return [*columns, *(("prediction", column) for _, column in mapped if mapped_role != "score")]
+
+
+def _read_values(kinds: set[Kind], values: Sequence[object]) -> Reading:
+    """Return the task of labels and predictions of some kinds, whose first values are known."""
+    is_truth = "boolean" in kinds and not kinds & NUMBERS
+    if is_truth:
+        spelled = all(parse_truth_value(value) is not None for value in values)
+        return Reading("binary" if spelled else "multiclass", is_inferred=True)
+    numbers = [parse_number(value) for value in values]
+    if numbers and all(number in (0, 1) for number in numbers):
+        return Reading("binary", is_inferred=True)
+    if kinds & TEXTS:
+        return Reading("multiclass", is_inferred=True)
+    if "boolean" in kinds:
+        return Reading("binary", is_inferred=True)
+    is_whole = all(
+        number is not None and number == number.to_integral_value() for number in numbers
+    )
+    if kinds & WHOLE:
+        return Reading("multiclass" if is_whole else "regression", is_inferred=True)
+    notice = ""
+    if numbers and is_whole:
+        notice = "whole numbers of a floating type are evaluated as a regression"
+        notice += "; task='multiclass' (--task multiclass) takes them as classes"
+    return Reading("regression", is_inferred=True, notice=notice)
+
+
+def choose_class_form(
+    task: Task, roles: Mapping[str, Column], mapped_role: str, mapped: Mapped
+) -> Form | None:
+    """Return the form in which labels and predictions are compared; None as they are.
+
+    Equal types are compared as they are, except numbers that are not whole by their type: the
+    class 2 is the class 2.0.
+    """
+    columns = [column for _, column in _list_class_columns(roles, mapped_role, mapped)]
+    kinds = {column.kind for column in columns if column.type not in ("", NO_TYPE)}
+    if task not in ("binary", "multiclass"):
+        return None
+    if kinds & TEXTS and kinds & (NUMBERS | {"boolean"}):
+        return "number" if kinds & NUMBERS else "truth value"
+    if task == "multiclass" and (kinds & FRACTIONS or (kinds & NUMBERS and "boolean" in kinds)):
+        return "number"
+    return None
+
+
+def unify_types(
+    roles: Mapping[str, Column], mapped_role: str, mapped: Mapped, form: Form | None
+) -> tuple[dict[str, Column], Mapped]:
+    """Return the roles and the mapped columns in the types in which they are to be read.
+
+    Scores of truth values are 0 and 1; labels and predictions of different types are canonical
+    texts of a form.
+
+    Raises
+    ------
+    RequestError
+        If the predictions of several models have types whose values cannot be compared.
+
+    Examples
+    --------
+    >>> roles = {"label": Column("y", "DOUBLE"), "prediction": Column("c", "BIGINT")}
+    >>> unify_types(roles, "score", [], "number")[0]["prediction"].type
+    'VARCHAR'
+    """
+    roles = dict(roles)
+    if "score" in roles:
+        roles["score"] = _read_truth_values(roles["score"])
+    if mapped_role == "prediction":
+        _check_families([column for _, column in mapped])
+    if form is not None:
+        for role in {"label", "prediction"} & roles.keys():
+            roles[role] = make_canonical(roles[role], form)
+        if mapped_role == "prediction":
+            mapped = [(name, make_canonical(column, form)) for name, column in mapped]
+    elif mapped_role == "score" or any(column.kind in NUMBERS for _, column in mapped):
+        # One expression reads the columns of all models.
+        mapped = [(name, _read_truth_values(column)) for name, column in mapped]
+    return roles, mapped
+
+
+def _check_families(columns: Sequence[Column]) -> None:
+    """Raise if the predictions of several models are not all numbers, all texts ..."""
+    families = {
+        "number" if column.kind == "boolean" or column.kind in NUMBERS
+        else "text" if column.kind in TEXTS or column.kind == "uuid"
+        else column.type
+        for column in columns
+    }  # fmt: skip
+    if len(families) > 1:
+        types = ", ".join(f"{column.name!r} is {column.type}" for column in columns)
+        raise RequestError(
+            f"the predictions of several models need types that can be compared, and {types}"
+        )
+
+
+def _read_truth_values(column: Column) -> Column:
+    """Return a column of truth values as one that is read as 0 and 1; any other as it is."""
+    if column.kind != "boolean":
+        return column
+    return Column(column.name, "TINYINT", is_assumed=True)
