@@ -18,9 +18,6 @@ from sqleval.inputs.binding import OVERALL
 #: distribution follows, times sqrt(1 / n + 1 / m); with ties it is smaller.
 _MEAN_OF_KS = sqrt(pi / 2) * log(2)
 
-#: The note on shares of a reference whose scores are (nearly) all the same.
-_ONE_BIN = "all scores are in one quantile bin of the reference, whatever they are; see ks"
-
 #: Units of time, the finest last.
 _UNITS: tuple[Literal["ms", "us", "ns"], ...] = ("ms", "us", "ns")
 
@@ -114,11 +111,6 @@ def measure_role(
     values = measure(measures, counts, keys, is_number=is_number)
     unit = "categories" if bits is None else "bins"
     sizes = _count_rows(sides, keys)
-    if is_number:
-        several = (pl.col("score").n_unique() > 1).alias("_has_several")
-        varied = counts.group_by(keys).agg(several) if keys else counts.select(several)
-        join: Any = {"on": keys, "how": "left", "nulls_equal": True} if keys else {"how": "cross"}
-        sizes = sizes.join(varied, **join, maintain_order="left")
     frame = _add_sizes(values, sizes, keys, measures)
     return _describe(frame, role, samples, measures, unit, bits or 0)
 
@@ -245,8 +237,6 @@ def _describe(
     bits: int,
 ) -> pl.DataFrame:
     """Return measures with their noise, method and note."""
-    if unit != "bins":
-        frame = frame.with_columns(_has_several=pl.lit(value=False))
     place, has_value = pl.col("place"), pl.col("drift").is_not_null()
     of_shares = place.is_in([i for i, each in enumerate(measures) if each.is_of_shares])
     rounded = f", at the ends of score bins of {bits} bits" if bits else ""
@@ -263,12 +253,10 @@ def _describe(
         empties, pl.col("categories").cast(pl.Int64),
         pl.when(empties == 1).then(pl.lit(f"{unit} is")).otherwise(pl.lit(f"{unit} are")), share,
     )  # fmt: skip
-    is_one_bin = of_shares & (pl.col("categories") == 1) & pl.col("_has_several")
     note = (
         pl.when(pl.col("n_reference") == 0).then(pl.lit("no rows in the reference"))
         .when(pl.col("n_current") == 0).then(pl.lit("no rows in the current sample"))
         .when(has_value & (empties > 0)).then(filled)
-        .when(has_value & is_one_bin).then(pl.lit(_ONE_BIN))
         .when(has_value).then(None)
         .when(pl.col("metric") == "wasserstein")
         .then(pl.lit("infinite scores have no distance, or all weights are 0"))
@@ -283,7 +271,7 @@ def _describe(
         noise=pl.when(has_value).then(_write_noise(samples, measures)),
         method=pl.when(has_value).then(pl.when(of_shares).then(shares).otherwise(exact)),
         note=note,
-    ).drop("place", "drift", "categories", "empty_categories", "_has_several")
+    ).drop("place", "drift", "categories", "empty_categories")
 
 
 def _write_noise(samples: Sequence[Sample], measures: Sequence[Measure]) -> pl.Expr:

@@ -442,18 +442,27 @@ def test_wrong_columns_and_empty_files_are_named(tmp_path: Path) -> None:
         sqleval.drift(path, rows, score="p")
 
 
-def test_a_constant_reference_is_noted_where_its_bins_show_no_change() -> None:
-    current = frame([0.7] * 50)
-    found = sqleval.drift(frame([0.5] * 100), current, score="p")
-    values = dict(found.select("metric", "value").rows())
-    assert values == {**dict.fromkeys(MEASURES, 0.0), "ks": 1.0, "wasserstein": pytest.approx(0.2)}
-    notes = dict(found.select("metric", "note").rows())
-    one_bin = "all scores are in one quantile bin of the reference, whatever they are; see ks"
-    assert notes == {**dict.fromkeys(MEASURES, one_bin), "ks": None, "wasserstein": None}
-    same = sqleval.drift(frame([0.5] * 100), frame([0.5] * 50), score="p")
+def test_scores_that_leave_a_constant_reference_are_drift() -> None:
+    reference, current = [0.5] * 100, [0.7] * 40 + [0.1] * 10
+    found = sqleval.drift(frame(reference), frame(current), score="p")
+    # The bins are the scores below 0.5, at it and above it.
+    before, now = [1e-4, 1, 1e-4], [0.2, 1e-4, 0.8]
+    psi = sum((q - p) * log(q / p) for p, q in zip(before, now, strict=True))
+    assert dict(found.select("metric", "value").rows()) == {
+        "psi": pytest.approx(psi),
+        "ks": 0.8,
+        "jensen_shannon": pytest.approx(jensenshannon([0, 1, 0], [0.2, 0, 0.8], base=2)),
+        "wasserstein": pytest.approx(wasserstein_distance(reference, current)),
+        "hellinger": pytest.approx(1.0),
+    }
+    same = sqleval.drift(frame(reference), frame([0.5] * 50), score="p")
+    assert same["value"].to_list() == [0] * 5
     assert same["note"].to_list() == [None] * 5
-    # Of classes, one category says all there is.
-    classes = sqleval.drift(
-        frame([0.5, 0.5], q=[1, 1]), frame([0.5, 0.5], q=[1, 1]), "psi", prediction="q"
-    )
-    assert classes["note"].to_list() == [None]
+
+
+def test_rows_that_leave_the_largest_score_are_drift() -> None:
+    """Of 10 quantiles of this reference each is 0.9."""
+    found = sqleval.drift(frame([0.2] * 2 + [0.9] * 98), frame([0.2] * 49 + [0.9]), "psi", score="p")
+    psi = (0.98 - 0.02) * log(0.98 / 0.02) + (0.02 - 0.98) * log(0.02 / 0.98)
+    assert found["value"].item() == pytest.approx(psi)
+    assert found["method"].item() == "2 quantile bins of the reference"
