@@ -29,6 +29,8 @@ from sqleval.jobs.worse import judge_worse
 
 #: Periods before those of a run that are judged as well, at least; with a report, which shows them.
 _BACK, _SHOWN = 8, 60
+#: Why a gate on a new metric says nothing of a period.
+_BEFORE = "the period was evaluated without this metric"
 #: Where an incident is longer than the periods read, this many times as many are read.
 _WIDER = 4
 
@@ -171,9 +173,9 @@ def _judge_gate(gate: Gate, name: str, reach: _Reach) -> list[pl.DataFrame]:
     """
     past, check, periods = reach.past, gate.parsed, list(reach.periods)
     overview = past.expected if check.is_expected else past.overview
-    filled = overview.filter("has_rows")
     if check.is_drift:
-        good = filled.filter(~pl.col("has_failed"))["period"].unique().sort().to_list()
+        good = overview.filter("has_rows", ~pl.col("has_failed"))
+        good = good["period"].unique().sort().to_list()
         judged = judge_drift(gate, reach.job, good, periods)
     elif check.is_worse:
         judged = judge_worse(gate, reach.job, _read_all_values(gate, past))
@@ -186,9 +188,7 @@ def _judge_gate(gate: Gate, name: str, reach: _Reach) -> list[pl.DataFrame]:
         severity=pl.lit(gate.severity),
     ).sort("period", "slice")
     judged = judged.select(pl.col(name).cast(kind) for name, kind in VERDICTS.items())
-    if not judged.filter(pl.col("period").is_in(periods)).is_empty():
-        return [judged]
-    return [_report_idle_gate(gate, name, filled.filter(pl.col("period").is_in(periods))), judged]
+    return [_list_idle(gate, name, reach, overview, judged), judged]
 
 
 def _read_all_values(gate: Gate, past: Past) -> pl.DataFrame:
@@ -293,41 +293,65 @@ def _find_touched(
     return incident_periods
 
 
-def _report_idle_gate(gate: Gate, name: str, rows: pl.DataFrame) -> pl.DataFrame:
-    """Return the verdict of a gate that judges nothing in the periods of a run with rows."""
-    if rows.is_empty():
-        return NO_VERDICTS
+def _list_idle(
+    gate: Gate, name: str, reach: _Reach, overview: pl.DataFrame, judged: pl.DataFrame
+) -> pl.DataFrame:
+    """Return a verdict for each period with rows in which a gate judges nothing."""
+    check, is_here = gate.parsed, pl.col("has_rows")
+    if reach.job.labels is None:  # late ones may not have come to any row
+        is_here = pl.col("has_any")
+    periods = reach.periods if check.is_drift else reach.judged_periods
+    is_idle = pl.col("period").is_in([*periods]) & ~pl.col("period").is_in(
+        judged["period"].implode()
+    )
+    rows = overview.filter(is_here, is_idle)
+    with_metric = {*rows["period"]}
+    if not check.is_drift:
+        with_metric = {*rows.filter(pl.col("metric").is_in(reach.list_metrics(gate)))["period"]}
     slices = "no slice" if gate.by is None else f"no slice by {', '.join(gate.by)}"
     slices = "not all rows together" if gate.by == [] else slices
     least = f" with at least {gate.min_rows} rows" if gate.min_rows else ""
-    row = {
-        "gate": name, "severity": gate.severity, "status": "nothing to judge",
-        "period": rows["period"].max(), "slice": "{}", "reason": f"{slices} has a result{least}",
-    }  # fmt: skip
-    return pl.DataFrame([row], schema=VERDICTS)
+    same = {"gate": name, "severity": gate.severity, "slice": "{}"}
+    idle = {"status": "nothing to judge", "reason": f"{slices} has a result{least}"}
+    before = {"status": "no reference", "reason": _BEFORE}
+    verdicts = [
+        {**same, "period": period, **(idle if period in with_metric else before)}
+        for period in rows["period"].unique().sort()
+    ]
+    return pl.DataFrame(verdicts, schema=VERDICTS)
 
 
 def _judge_undefined(job: Job, past: Past, verdicts: pl.DataFrame) -> pl.DataFrame:
     """Return a failure for each period with rows of which no gate could judge anything.
 
-    ``verdicts`` are those on results; the age of the data says nothing about a period.
+    ``verdicts`` are those on results; the age of the data says nothing about a period. A gate
+    without earlier periods to compare with will have some; a baseline will not come by itself.
     """
-    is_judged = any(gate.undefined is None for gate in job.gates)
-    if not is_judged or "undefined" not in verdicts["status"]:
+    if not any(gate.undefined is None for gate in job.gates):
         return NO_VERDICTS
+    pairs = [*zip(job.gate_names, job.gates, strict=True)]
+    fixed = [name for name, gate in pairs if gate.parsed.reference == "baseline"]
+    last = "~" if job.baseline is None else job.baseline.last
+    status, has_baseline = pl.col("status"), pl.col("gate").is_in(fixed)
+    is_open = status.is_in(["undefined", "nothing to judge"])
+    is_after = has_baseline & (pl.col("period") > last)
+    is_open |= (status == "no reference") & is_after & (pl.col("reason") != _BEFORE)
     # All rows may be left out. Where labels come late, the gate `matured` is about such periods.
-    filled = past.overview.filter("has_any").group_by("period").agg(pl.col("has_rows").any())
-    left_out = filled.filter(~pl.col("has_rows"), job.labels is None)["period"]
-    is_left_out = pl.col("period").is_in(left_out.implode())
-    is_undefined = (pl.col("status") == "undefined").all()
+    filled = past.both.filter("has_any").group_by("period").agg(pl.col("has_rows").any())
+    filled = filled.filter(pl.col("has_rows") | pl.lit(job.labels is None))
     periods = (
-        verdicts.filter(pl.col("status") != "nothing to judge")
-        .group_by("period", maintain_order=True)
-        .agg(pl.col("reason").first(), pl.col("n").max(), count=pl.len(), undefined=is_undefined)
-        .filter("undefined", is_left_out | (pl.col("n") > 0))
+        verdicts.group_by("period", maintain_order=True)
+        .agg(pl.col("reason").first(), pl.col("n").max(), count=pl.len(), is_open=is_open.all())
+        .filter("is_open")
+        .join(filled, on="period", maintain_order="left")
     )
-    why = pl.when(is_left_out).then(pl.lit("all rows are left out")).otherwise("reason")
-    reason = pl.format("no gate could judge anything: {} ({} verdicts)", why, "count")
+    why = pl.when("has_rows").then("reason").otherwise(pl.lit("all rows are left out"))
+    reason = pl.format(
+        "no gate could judge anything: {} ({} verdict{})",
+        why,
+        "count",
+        pl.when(pl.col("count") > 1).then(pl.lit("s")).otherwise(pl.lit("")),
+    )
     return periods.select(
         pl.lit(value).cast(VERDICTS[name]).alias(name)
         if name not in ("period", "reason")

@@ -348,9 +348,15 @@ def test_a_failed_level_has_its_shortfall_and_first_period(lake: Lake) -> None:
     assert named["status"].to_list() == ["pending", "failed"]
     assert set(named["since"]) == {"2026-01-03"}
     few = verdicts(lake, {"check": "roc_auc >= 0.65", "min_rows": 41})
+    why = "no slice has a result with at least 41 rows"
+    days = [f"2026-01-0{n}" for n in range(1, 5)]
     assert few.select("status", "period", "reason").rows() == [
-        ("nothing to judge", "2026-01-04", "no slice has a result with at least 41 rows")
+        *(("nothing to judge", day, why) for day in days),
+        *(("failed", day, f"no gate could judge anything: {why} (1 verdict)") for day in days),
     ]
+    beside = lake.run(changes={"gates": [*lake.spec["gates"], "rows >= 1"]}, backfill=True)
+    assert not beside.has_failed_gate
+    assert beside.verdicts.filter(status="nothing to judge")["period"].to_list() == days
 
 
 @pytest.mark.long
@@ -410,7 +416,7 @@ def test_undefined_values_neither_pass_nor_fail(lake: Lake) -> None:
         (
             "undefined",
             "2026-01-05",
-            "no gate could judge anything: all rows are left out (3 verdicts)",
+            "no gate could judge anything: all rows are left out (4 verdicts)",
         )
     ]
 

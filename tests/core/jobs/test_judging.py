@@ -16,6 +16,7 @@ from sqleval.jobs.judging import Judgement, judge_gates
 from sqleval.jobs.past import Frames, read_past
 from sqleval.jobs.sensitivity import measure_gates
 from tests.support.comparison import assert_frame_equal
+from tests.support.lake import Lake, rows
 
 DAYS = [str(date(2026, 1, 1) + timedelta(days=i)) for i in range(150)]
 WORSE = {"check": "worse(roc_auc, previous 28) < 0.02", "by": ["seg"]}
@@ -134,8 +135,9 @@ def test_a_part_of_the_past_gives_what_the_whole_gives(store: Counting) -> None:
     past = read_past(job, store)
     # From the first period on, nothing before is left out.
     whole = judge(job, store, past.periods)
-    statuses = set(whole.verdicts["status"])
-    assert statuses == {"passed", "failed", "warned", "pending", "no reference", "undefined"}
+    assert {*whole.verdicts["status"]} == {
+        "passed", "failed", "warned", "pending", "no reference", "undefined", "nothing to judge",
+    }  # fmt: skip
     # The check worse reads and judges all of the past, whatever the periods: two runs have it.
     others = make_job(gates=[gate for gate in GATES if gate is not WORSE])
     touched: set[str] = set()
@@ -144,8 +146,7 @@ def test_a_part_of_the_past_gives_what_the_whole_gives(store: Counting) -> None:
         found = judge(asked, store, periods)
         verdicts = whole.verdicts.filter(pl.col("gate").is_in([*asked.gate_names, *BESIDE]))
         expected = verdicts.filter(pl.col("period").is_in(periods))
-        judged = found.verdicts.filter(pl.col("status") != "nothing to judge")
-        assert_frame_equal(judged, expected)
+        assert_frame_equal(found.verdicts, expected)
         incidents = list_incidents(asked, Frames(past), verdicts, past.periods, periods)
         assert_frame_equal(found.incidents, incidents)
         touched |= {*incidents["gate"]}
@@ -206,3 +207,27 @@ def test_the_last_value_of_each_slice_and_metric(store: Counting) -> None:
     columns = [*at, "period", "value", "n"]
     assert found.select(columns).equals(expected.sort(at).select(columns))
     assert found["period"].n_unique() > 3
+
+
+def test_a_baseline_of_another_definition_is_not_green(lake: Lake) -> None:
+    base = {"from": "2026-01-01", "to": "2026-01-02"}
+    gates = ["log_loss <= baseline + 0.1"]
+    lake.backfill(gates=gates, baseline=base)
+    assert not lake.run().has_failed_gate
+    lake.put(rows(days=1, start=4))
+    done = lake.run(changes={"where": "p < 0.99"})
+    assert done.verdicts.filter(status="failed").select("gate", "period", "reason").rows() == [
+        (
+            "undefined",
+            "2026-01-05",
+            "no gate could judge anything: no other value with this definition (3 verdicts)",
+        )
+    ]
+
+
+def test_a_gate_on_a_new_metric_leaves_earlier_periods_alone(lake: Lake) -> None:
+    lake.backfill()
+    lake.put(rows(days=1, start=4))
+    done = lake.run(changes={"metrics": ["roc_auc", "brier_score"], "gates": ["brier_score < 0.9"]})
+    found = done.verdicts.select("status", "period").unique(maintain_order=True).rows()
+    assert found == [("no reference", "2026-01-04"), ("passed", "2026-01-05")]
