@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+import polars as pl
+
 from sqleval.common.periods import find_end, find_start
 from sqleval.common.sql_text import quote, write_literal
 from sqleval.engines.base import Engine
@@ -144,6 +146,22 @@ def check_keys(binding: Binding) -> None:
                 f"slice key {column.name!r} is {column.type}, which a history cannot hold; "
                 "use a number, a text, a date or a boolean"
             )
+
+
+def prepare_metrics(
+    job: Job, predictions: Predictions, metrics: Sequence[str] | None = None
+) -> pl.LazyFrame:
+    """Return the metrics of a job, or some of them, to be evaluated over bound rows.
+
+    Raises
+    ------
+    RequestError
+        If a metric or an interval does not fit the rows.
+    """
+    metrics = job.metrics if metrics is None else metrics
+    return predictions.evaluate(
+        metrics, ci=job.ci, ci_method=job.ci_method, replicates=job.replicates
+    )
 
 
 def _write_time_range(

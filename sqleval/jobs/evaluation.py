@@ -24,7 +24,7 @@ from sqleval.frontend.predictions import Predictions
 from sqleval.history.store import RESULTS
 from sqleval.inputs.binding import Binding, name_set
 from sqleval.jobs import states
-from sqleval.jobs.binding import bind_periods, find_period_key
+from sqleval.jobs.binding import bind_periods, find_period_key, prepare_metrics
 from sqleval.jobs.definitions import list_definitions, name_metric
 from sqleval.jobs.file.model import Job
 from sqleval.jobs.lake import Lake, open_with_period
@@ -69,9 +69,7 @@ def _evaluate_predictions(
     predictions: Predictions, metrics: Sequence[str] | None, job: Job
 ) -> pl.DataFrame:
     """Evaluate predictions by period, as rows of the history."""
-    frame = collect(
-        predictions.evaluate(metrics, ci=job.ci, ci_method=job.ci_method, replicates=job.replicates)
-    )
+    frame = collect(prepare_metrics(job, predictions, metrics))
     period = find_period_key(predictions)
     state_definition = predictions.binding.state
     if job.from_state is not None and state_definition is not None:

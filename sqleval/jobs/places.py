@@ -137,6 +137,14 @@ def check_places(job: Job) -> None:
     _check_kinds(job)
 
 
+def check_secrets(job: Job) -> None:
+    """Raise `RequestError` if a variable of the job is not set, or has no value for its use."""
+    for secret in job.secrets:
+        secret.read()
+    for each in job.notify:
+        each.check_secrets()
+
+
 def _refuse(place: _Place, problem: str) -> RequestError:
     return RequestError(
         f"{place.key}: {place.text!r} {problem}, which it would overwrite; choose another file"

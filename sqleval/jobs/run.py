@@ -14,7 +14,7 @@ from sqleval.history.opening import open_store
 from sqleval.history.retention import leave_out
 from sqleval.history.store import NO_RESULTS, Selection, Store, find_metric_kind, retry_while_busy
 from sqleval.jobs import changes, evaluation, gates, judging, states
-from sqleval.jobs.binding import bind_periods
+from sqleval.jobs.binding import bind_periods, prepare_metrics
 from sqleval.jobs.counting import read_lake
 from sqleval.jobs.definitions import find_renamed_definitions, list_definitions
 from sqleval.jobs.expected import Expectation, prepare_expectation
@@ -29,7 +29,7 @@ from sqleval.jobs.notes import (
     note_rows_without_period,
 )
 from sqleval.jobs.past import Past, check_grain, read_past, rename_definitions
-from sqleval.jobs.places import check_places, check_sources
+from sqleval.jobs.places import check_places, check_secrets, check_sources
 from sqleval.jobs.plan import (
     Decision,
     RunOptions,
@@ -42,6 +42,8 @@ from sqleval.jobs.retention import apply_retention
 from sqleval.jobs.writing import Writer, create_expected_writer, list_errors, list_periods
 
 logger = logging.getLogger("sqleval.jobs")
+#: Periods that a changed job is tried on if none is due: the newest may be faulty.
+_NEWEST = 7
 
 
 @dataclass(frozen=True)
@@ -166,6 +168,7 @@ def _run_job(job: Job, options: RunOptions, *, dry: bool) -> Run:
     run_id = f"{started:%Y%m%dT%H%M%SZ}-{uuid.uuid4().hex[:6]}"
     columns = {"run": run_id, "evaluated_at": started.isoformat(timespec="seconds")}
     check_places(job)
+    check_secrets(job)
     store = open_job_store(job)
     job = states.add_state_definition(job)
     # One table of definitions for each task that the job may have.
@@ -190,16 +193,16 @@ def _run_job(job: Job, options: RunOptions, *, dry: bool) -> Run:
     extra = {"job": job.name, "run": run_id, "steps": len(decisions)}
     logger.info("planned", extra={**extra, "files": lake.files["file"].n_unique()})
     notes = [*note_rows_without_period(job, lake), *changes.list_lost_files(lake, files)]
+    job, candidates = _choose_task(job, lake, candidates, past, decisions)
+    definitions = _choose_definitions(candidates, past.overview)
+    gates.check_metrics(job, definitions["metric"].to_list())
     if dry:
         planned = Run(job, run_id, decisions, past, lake.errors, notes, lake)
-        definitions = _choose_definitions(candidates, past.overview)
         explanation = explain_run(lake, files, past.overview, definitions, decisions, options)
         return replace(planned, explanation=explanation)
     states.clean_folder(job)
     for period in lake.list_emptied_periods(files):
         states.remove_state(job, period)
-    job, candidates = _choose_task(job, lake, candidates, past.overview, decisions)
-    definitions = _choose_definitions(candidates, past.overview)
     reasons = _list_reasons(decisions, changes.describe_changes(lake, files))
     writer = Writer(job, store, past.overview, definitions, columns, reasons, options.force, beside)
     due = list_periods(decisions, "evaluate", "add", "expect", "missing")
@@ -285,7 +288,7 @@ def _choose_task(
     job: Job,
     lake: Lake,
     candidates: list[pl.DataFrame],
-    overview: pl.DataFrame,
+    past: Past,
     decisions: Sequence[Decision],
 ) -> tuple[Job, list[pl.DataFrame]]:
     """Return the job with its task, and the definitions for it.
@@ -293,12 +296,15 @@ def _choose_task(
     Raises
     ------
     RequestError
-        If the job fits none of the periods to evaluate.
+        If the job fits none of the periods to evaluate; without any, if it was changed since the
+        last run and does not fit the newest periods.
     """
     due = list_periods(decisions, "evaluate")
-    good = overview.filter(~pl.col("has_failed"), "has_rows")
-    is_open = len(candidates) > 1
-    if not due or (not is_open and (not good.is_empty() or _fits(job, lake, due))):
+    is_open, is_proven = len(candidates) > 1, _is_proven(job, past, candidates)
+    if is_proven and not (due and is_open):
+        return job, candidates
+    due = due or lake.periods[: -_NEWEST - 1 : -1]
+    if not is_open and _fits(job, lake, due):
         return job, candidates
     task = _find_task(job, lake, due)
     if not is_open or task is None:
@@ -307,11 +313,21 @@ def _choose_task(
     return job, list_definitions(job)
 
 
+def _is_proven(job: Job, past: Past, candidates: Sequence[pl.DataFrame]) -> bool:
+    """Whether a period was evaluated with the metrics, roles and slices that the job has now."""
+    good = past.overview.filter(~pl.col("has_failed"), "has_rows")
+    pairs = ["metric", "definition"]
+    good = good.join(pl.concat(candidates), on=pairs, how="semi")
+    last = good["period"].max()
+    stored = past.read_key_sets([str(last)]) if last is not None else {}
+    return {frozenset(keys) for keys in job.key_sets} in stored.values()
+
+
 def _fits(job: Job, lake: Lake, due: Sequence[str]) -> bool:
     """Whether the job fits the first periods as they are evaluated: they are described once."""
     try:
         for keys in job.key_sets:
-            bind_periods(job, lake, due[: evaluation.BATCH], [keys])
+            prepare_metrics(job, bind_periods(job, lake, due[: evaluation.BATCH], [keys]))
     except SqlevalError:
         return False
     return True
@@ -329,6 +345,8 @@ def _find_task(job: Job, lake: Lake, due: Sequence[str]) -> str | None:
     for period in due:
         try:
             bound = [bind_periods(job, lake, [period], [keys]) for keys in job.key_sets]
+            for each in bound:
+                prepare_metrics(job, each)
             return bound[0].task
         except RequestError as error:
             last_error = error

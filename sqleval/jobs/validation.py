@@ -6,14 +6,14 @@ from sqleval.frontend.binding import bind_source
 from sqleval.inputs.opening import open_source
 from sqleval.inputs.source import Source
 from sqleval.jobs import gates, states
-from sqleval.jobs.binding import check_keys, open_job_engine
+from sqleval.jobs.binding import check_keys, open_job_engine, prepare_metrics
 from sqleval.jobs.databases import is_database
 from sqleval.jobs.definitions import create_expectation, list_definitions, read_roles
 from sqleval.jobs.file.model import Job
 from sqleval.jobs.lake import open_with_period
 from sqleval.jobs.listing import list_source
 from sqleval.jobs.past import read_past
-from sqleval.jobs.places import check_places, check_sources
+from sqleval.jobs.places import check_places, check_secrets, check_sources
 from sqleval.jobs.run import open_job_store
 from sqleval.jobs.sensitivity import describe_gates, measure_gates
 
@@ -43,6 +43,7 @@ def check_job(job: Job) -> str:
         If there is no such source.
     """
     check_places(job)
+    check_secrets(job)
     job = states.add_state_definition(job)
     listings = {"source": list_source(job, job.sources)}
     if job.labels is not None:
@@ -73,13 +74,11 @@ def check_job(job: Job) -> str:
     definitions = list_definitions(job.model_copy(update={"task": task}))[0]
     for each in predictions:
         check_keys(each.binding)
-        each.evaluate(job.metrics, ci=job.ci, ci_method=job.ci_method, replicates=job.replicates)
+        prepare_metrics(job, each)
     if job.states is not None:
         states.build_state(job, predictions[0], job.metrics)
     metrics = definitions["metric"].to_list()
     gates.check_metrics(job, metrics)
-    for secret in job.secrets:
-        secret.read()
     noun = "table" if is_database(snapshot) else "file"
     return (
         f"{_format_count(len(paths), noun)}, {task}, {_format_count(len(metrics), 'metric')} by "

@@ -344,10 +344,9 @@ class Job(Strict):
 
     @property
     def secrets(self) -> list[Environment]:
-        """The environment variables of the job."""
+        """The environment variables of the history."""
         values = [self.history.password, *self.history.options.values()]
-        notification_secrets = [secret for each in self.notify for secret in each.secrets]
-        return [*(each for each in values if isinstance(each, Environment)), *notification_secrets]
+        return [each for each in values if isinstance(each, Environment)]
 
     def resolve_path(self, text: str) -> str:
         """Return a path that is relative to the job file as one for this process."""

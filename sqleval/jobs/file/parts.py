@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from typing import Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -233,6 +234,17 @@ class Outputs(Strict):
         return url
 
 
+def _check_header(name: str, value: str) -> None:
+    """Raise `RequestError`, which shows no value, unless HTTP allows a header."""
+    if re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", name) is None:
+        raise RequestError(f"notify: the header {name!r} cannot be sent: it has no name of HTTP")
+    if re.fullmatch("[\t\x20-\x7e\xa0-\xff]*", value) is None:
+        raise RequestError(
+            f"notify: the header {name!r} cannot be sent: its value has a line break, or a "
+            "character beyond Latin-1"
+        )
+
+
 class Notification(Strict):
     """Who hears of a run: a command that reads JSON, or a webhook that it is sent to."""
 
@@ -272,7 +284,17 @@ class Notification(Strict):
             raise ValueError("a notification needs either a command or a webhook")
         if self.headers and self.webhook is None:
             raise ValueError("headers need a webhook")
+        for name, value in self.headers.items():
+            _check_header(name, value if isinstance(value, str) else "")
         return self
+
+    def check_secrets(self) -> None:
+        """Raise `RequestError` if a variable is not set, or a header of it cannot be sent."""
+        for secret in self.secrets:
+            secret.read()
+        for name, value in self.headers.items():
+            if isinstance(value, Environment):
+                _check_header(name, value.read())
 
     @property
     def target(self) -> str:

@@ -212,16 +212,20 @@ def test_secrets_come_from_the_environment_and_are_never_shown(
         monkeypatch.setenv("HOOK", url)
         runs.append(start(lake, code=3, notify=notify))
     monkeypatch.setenv("HOOK", server.url)
-    monkeypatch.setenv("TOKEN", f"{SECRET}\nX: y")
-    runs.append(start(lake, code=3, notify=notify))
     runs.append(start(lake, "--explain", notify=notify))
     for each in runs:
         assert SECRET not in each.stdout + each.stderr
         assert "the webhook of HOOK" in each.stdout + each.stderr
-    monkeypatch.delenv("TOKEN")
-    done = start(lake, code=3, notify=notify)
-    assert "the environment variable TOKEN is not set" in done.stderr
-    assert "TOKEN is not set" in run("validate", str(lake.folder / "job.yml"), code=2).stderr
+    for value in (f"{SECRET}\nX: y", f"{SECRET}\u20ac", None):
+        if value is None:
+            monkeypatch.delenv("TOKEN")
+        else:
+            monkeypatch.setenv("TOKEN", value)
+        checked = run("validate", str(lake.folder / "job.yml"), code=2)
+        why = "TOKEN is not set" if value is None else "the header 'Authorization' cannot be sent"
+        for done in (checked, start(lake, code=2, notify=notify)):
+            assert why in done.stderr
+            assert SECRET not in done.stderr
 
 
 def test_a_run_that_cannot_start_is_notified(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -277,6 +281,8 @@ WRONG = {
     "a path": ({"webhook": "hook"}, "starts with https://"),
     "a password": ({"webhook": f"https://u:{SECRET}@h/"}, "write webhook: {env: NAME}"),
     "headers of a command": ({"command": ["a"], "headers": {"a": "b"}}, "headers need a webhook"),
+    "a name of no header": ({"webhook": "http://a", "headers": {"a b": "c"}}, "no name of HTTP"),
+    "two lines": ({"webhook": "http://a", "headers": {"a": f"{SECRET}\nb"}}, "has a line break"),
     "an unknown time": ({"command": ["a"], "on": "never"}, "'fail', 'change' or 'always'"),
     "an empty command": ({"command": []}, "at least 1 item"),
     "a text": ("http://a", "notify"),

@@ -1,0 +1,38 @@
+"""A run refuses what `validate` refuses: before the first period, and after the job has changed."""
+
+from typing import Any
+
+import polars as pl
+import pytest
+
+from sqleval.errors import RequestError
+from sqleval.jobs.plan import RunOptions
+from sqleval.jobs.run import run_job
+from sqleval.jobs.validation import check_job
+from tests.support.lake import Lake, rows
+
+#: Whole numbers and a metric that has another name for two classes.
+WRONG = [
+    ({"prediction": "p", "metrics": ["f1"], "gates": ["f1 >= 0.99"]}, "no metric 'f1'"),
+    ({"score": "q"}, "score='q': no such column"),
+    ({"by": ["sex"]}, "no such column"),
+    ({"replicates": 50, "ci": 0.9}, "replicates"),
+    ({"notify": {"webhook": {"env": "SQLEVAL_NOWHERE"}}}, "SQLEVAL_NOWHERE is not set"),
+]
+
+
+@pytest.mark.parametrize(("changes", "message"), WRONG)
+def test_a_run_refuses_what_validate_refuses(
+    changes: dict[str, Any], message: str, lake: Lake
+) -> None:
+    lake.put(rows().with_columns(p=pl.col("y")))
+    lake.backfill()
+    # The job is changed, and no period is due; or it has not run yet.
+    for history in ("history.duckdb", "other.duckdb"):
+        score = None if "prediction" in changes else "p"
+        job = lake.job(**{"score": score, **changes, "history": history})
+        with pytest.raises(RequestError, match=message):
+            check_job(job)
+        for dry in (True, False):
+            with pytest.raises(RequestError, match=message):
+                run_job(job, RunOptions(as_of=lake.find_night()), dry=dry)
