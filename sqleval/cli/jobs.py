@@ -240,10 +240,10 @@ def _run_one(
         raise
     code = Exit.GATE_FAILED if done.has_failed_gate else Exit.DONE
     code = Exit.FAILED if done.errors else code
-    problems = results.list_problems(done)
+    problems = results.list_problems(done.verdicts)
     if table and not problems.is_empty():
         write(problems, "table", None)
-    for incident in results.describe_incidents(done):
+    for incident in results.describe_incidents(done.incidents.filter("in_run")):
         log("incident", incident)
     for error in done.errors:
         log("error", error)
@@ -308,7 +308,7 @@ def _summarize(done: Run) -> str:
     }
     counts = {name: actions.count(name) for name in words}
     parts = [f"{n} {words[name]}" for name, n in counts.items() if n]
-    parts += [f"gates: {results.describe_counts(done)}"] if done.verdicts.height else []
+    parts += [f"gates: {results.describe_counts(done.verdicts)}"] if done.verdicts.height else []
     parts += [f"{len(done.errors)} errors"] if done.errors else []
     return f"{done.job.name}: " + (", ".join(parts) or "nothing to do")
 

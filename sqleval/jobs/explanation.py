@@ -1,5 +1,6 @@
 """Explains what a run would do: its periods and why, the files it would read, gates, outputs."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -117,8 +118,7 @@ def explain_run(
     }
     changed_files = _describe_files(lake, before)
     changed_metrics = _describe_metrics(overview, definitions)
-    evaluated = overview.filter(pl.col("fingerprint").is_not_null())["period"]
-    last = None if evaluated.is_empty() else str(evaluated.max())
+    evaluated = {*overview.filter(pl.col("fingerprint").is_not_null())["period"]}
     plans: list[PeriodPlan] = []
     for period, action, reason in decisions:
         details = [reason]
@@ -129,7 +129,7 @@ def explain_run(
         text = ": ".join(each for each in details if each)
         sizes = by_period.get(period, (0, 0, 0)) if action in _READING else (0, 0, 0)
         plans.append(
-            PeriodPlan(period, action, text, _describe_choice(period, last, options), *sizes)
+            PeriodPlan(period, action, text, _describe_choice(period, evaluated, options), *sizes)
         )
     distinct = files.unique(["side", "file"])
     gates = _list_gates(lake.job)
@@ -137,7 +137,7 @@ def explain_run(
     return Explanation(plans, distinct.height, int(distinct["size"].sum()), gates, places)
 
 
-def _describe_choice(period: str, last: str | None, options: RunOptions) -> str:
+def _describe_choice(period: str, evaluated: Collection[str], options: RunOptions) -> str:
     """Return how a period came into the run."""
     if options.date is not None:
         return "asked for by --date"
@@ -145,11 +145,14 @@ def _describe_choice(period: str, last: str | None, options: RunOptions) -> str:
         return "asked for by --from and --to"
     if options.backfill:
         return "asked for by --backfill"
-    if last is None:
+    if not evaluated:
         return "the newest period, on the first run"
-    if period > last:
+    if period > max(evaluated):
         return "after the last evaluated period"
-    return "the last evaluated period" if period == last else "changed or failed since"
+    if period not in evaluated:
+        return "before the last evaluated period"
+    is_last = period == max(evaluated)
+    return "the last evaluated period" if is_last else "changed or failed since"
 
 
 def _describe_files(lake: Lake, before: pl.DataFrame) -> dict[str, str]:

@@ -20,6 +20,8 @@ INCIDENTS = pl.Schema(
         "last": pl.String,
         "periods": pl.Int64,
         "slices": pl.Int64,
+        "open": pl.Boolean,
+        "in_run": pl.Boolean,
         "slice": pl.String,
         "value": pl.Float64,
         "limit": pl.Float64,
@@ -41,7 +43,7 @@ def list_incidents(
     judged_periods: Sequence[str],
     periods: Sequence[str],
 ) -> pl.DataFrame:
-    """Return the incidents that touch periods.
+    """Return the incidents that touch periods, and those that are open.
 
     Parameters
     ----------
@@ -58,29 +60,25 @@ def list_incidents(
     -------
     polars.DataFrame
         ``gate``, ``status``, the periods ``since`` and ``last``, how many ``periods`` and
-        ``slices``, the slice that is worst in the last one with ``value``, ``limit``, ``short_by``,
-        and ``contributions``: the slices that contribute most to the change since the periods
-        before, by their share of the rows (mix) and by their value (quality).
+        ``slices``, whether it is ``open`` (the gate failed in the newest period that it judged) and
+        ``in_run`` (it touches the periods of the run), the slice that is worst in the last one with
+        ``value``, ``limit``, ``short_by``, and ``contributions``: the slices that contribute most
+        to the change since the periods before, by their share of the rows (mix) and by their value
+        (quality).
     """
     keys = ["gate", "_incident"]
     is_red = pl.col("status").is_in(["failed", "warned"])
     red = verdicts.filter(is_red)
     if red.is_empty():
         return NO_INCIDENTS
-    judged = verdicts.select("gate", "period", "status")
-    passed = [
-        pl.DataFrame({"period": list(judged_periods)}, schema={"period": pl.String}).select(
-            gate=pl.lit(gate), period="period", status=pl.lit("passed")
-        )
-        for gate in ("missing", "undefined")
-    ]
+    judged = _add_passed(verdicts, judged_periods)
     series = (
-        pl.concat([judged, *passed])
-        .group_by("gate", "period").agg(red=is_red.any()).sort("gate", "period")
+        judged.group_by("gate", "period").agg(red=is_red.any()).sort("gate", "period")
         .with_columns(_incident=pl.col("red").rle_id().over("gate"))
         .filter("red").select("gate", "period", "_incident")
     )  # fmt: skip
     red = red.join(series, on=["gate", "period"], maintain_order="left")
+    newest = judged.group_by("gate").agg(newest=pl.col("period").max())
     worst = (
         red.sort("period", "short_by", descending=True, nulls_last=True)
         .group_by(keys, maintain_order=True)
@@ -90,10 +88,12 @@ def list_incidents(
             last=pl.col("period").max(),
             periods=pl.col("period").n_unique(),
             slices=pl.col("slice").n_unique(),
-            touched=pl.col("period").is_in(list(periods)).any(),
+            in_run=pl.col("period").is_in(list(periods)).any(),
             **{name: pl.col(name).first() for name in ("slice", "value", "limit", "short_by")},
         )
-        .filter("touched")
+        .join(newest, on="gate", maintain_order="left")
+        .with_columns(open=pl.col("last") == pl.col("newest"))
+        .filter(pl.col("in_run") | pl.col("open"))
         .sort("since", "status", "gate")
     )
     gates = dict(zip(job.gate_names, job.gates, strict=True))
@@ -106,6 +106,24 @@ def list_incidents(
     return worst.sort("status", "since", "gate", "last").select(
         pl.col(name).cast(dtype) for name, dtype in INCIDENTS.items()
     )
+
+
+def _add_passed(verdicts: pl.DataFrame, judged_periods: Sequence[str]) -> pl.DataFrame:
+    """Return the status of each gate by period; those on missing data list failures only."""
+    passed = [
+        pl.DataFrame({"period": list(judged_periods)}, schema={"period": pl.String}).select(
+            gate=pl.lit(gate), period="period", status=pl.lit("passed")
+        )
+        for gate in ("missing", "undefined")
+    ]
+    return pl.concat([verdicts.select("gate", "period", "status"), *passed])
+
+
+def find_newest_verdicts(verdicts: pl.DataFrame, judged_periods: Sequence[str]) -> pl.DataFrame:
+    """Return the verdicts of each gate on the newest period that it judged."""
+    judged = _add_passed(verdicts, judged_periods)
+    newest = judged.group_by("gate").agg(pl.col("period").max())
+    return verdicts.join(newest, on=["gate", "period"], how="semi", maintain_order="left")
 
 
 def _list_contributions(

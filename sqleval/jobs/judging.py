@@ -22,7 +22,7 @@ from sqleval.jobs.gates import (
     judge_age,
     select_values,
 )
-from sqleval.jobs.incidents import list_incidents
+from sqleval.jobs.incidents import find_newest_verdicts, list_incidents
 from sqleval.jobs.missing import judge_missing_data
 from sqleval.jobs.past import ROWS, Frames, Past
 from sqleval.jobs.worse import judge_worse
@@ -36,13 +36,16 @@ _WIDER = 4
 
 
 class Judgement(NamedTuple):
-    """The verdicts on the periods of a run, and the incidents that touch them.
+    """The verdicts on the periods of a run, and the incidents that touch them or are open.
 
-    ``failures`` are the verdicts that failed or warn on these and on earlier periods, for incidents
-    and the report. Of earlier periods, ``since`` may be the first period that was read.
+    ``newest`` are the verdicts of each gate on the newest period that it judged: the state of the
+    job, whatever periods were run. ``failures`` are the verdicts that failed or warn on these and
+    on earlier periods, for incidents and the report. Of earlier periods, ``since`` may be the first
+    period that was read.
     """
 
     verdicts: pl.DataFrame
+    newest: pl.DataFrame
     incidents: pl.DataFrame
     failures: pl.DataFrame
 
@@ -138,7 +141,8 @@ def judge_gates(
         consecutive periods that failed), ``n`` and ``reason``.
     """
     frames = Frames(past)
-    reach = _Reach(job, frames, periods, _SHOWN if job.report else _BACK)
+    run_and_newest = sorted({*periods, *_list_newest(past)})
+    reach = _Reach(job, frames, run_and_newest, _SHOWN if job.report else _BACK)
     while True:  # until the incidents of what is missing and undefined have begun, too
         tables, ages = [NO_VERDICTS], [NO_VERDICTS]
         for gate, name in zip(job.gates, job.gate_names, strict=True):
@@ -152,7 +156,9 @@ def judge_gates(
         if job.missing != "ignore":
             whole.append(judge_missing_data(job, past, first))
         # These verdicts list failures only: a period without one has passed.
-        touched = [_find_touched(judged_periods, {*each["period"]}, periods) for each in whole]
+        touched = [
+            _find_touched(judged_periods, {*each["period"]}, reach.periods) for each in whole
+        ]
         if reach.at <= reach.back or all(first not in of_incidents for of_incidents in touched):
             break
         reach = replace(reach, back=_WIDER * reach.back)
@@ -163,7 +169,15 @@ def judge_gates(
     is_chosen = pl.col("period").is_in(list(periods)) | pl.col("gate").is_in(
         of_age["gate"].implode()
     )
-    return Judgement(verdicts.filter(is_chosen), incidents, failures)
+    newest = find_newest_verdicts(verdicts, judged_periods)
+    return Judgement(verdicts.filter(is_chosen), newest, incidents, failures)
+
+
+def _list_newest(past: Past) -> list[str]:
+    """Return the newest periods of a job: of all, of those with rows, and of expected metrics."""
+    filled = past.overview.filter("has_rows")
+    tables = [past.both, filled, past.expected]
+    return [str(each["period"].max()) for each in tables if not each.is_empty()]
 
 
 def _judge_gate(gate: Gate, name: str, reach: _Reach) -> list[pl.DataFrame]:

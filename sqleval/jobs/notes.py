@@ -22,6 +22,14 @@ def note_rows_without_period(job: Job, lake: Lake) -> list[str]:
     ]
 
 
+def note_gaps(gaps: Sequence[str]) -> list[str]:
+    """Return a note if periods with rows between evaluated ones were never evaluated."""
+    if not gaps:
+        return []
+    which = f"{gaps[0]} was" if len(gaps) == 1 else f"{len(gaps)} periods, up to {gaps[-1]}, were"
+    return [f"a gap: {which} never evaluated; --backfill evaluates all periods"]
+
+
 def note_periods_without_labels(job: Job, rows: pl.DataFrame) -> list[str]:
     """Return a note for periods with rows and late labels, none of which has come."""
     if job.labels is None:

@@ -2,21 +2,25 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import NamedTuple
 
 import polars as pl
 
 from sqleval.common import periods
 from sqleval.errors import RequestError
+from sqleval.jobs.due import (
+    MAX_PERIODS,
+    find_ready_time,
+    is_too_old,
+    list_due_periods,
+    list_waiting_periods,
+)
 from sqleval.jobs.expected import Expectation
 from sqleval.jobs.file.model import Job
 from sqleval.jobs.lake import Lake
 from sqleval.jobs.past import Past
 from sqleval.jobs.states import read_fingerprint
-
-#: The largest number of periods between two dates.
-_MAX_PERIODS = 10_000
 
 
 @dataclass(frozen=True)
@@ -69,7 +73,7 @@ def forget_removed(job: Job, files: pl.DataFrame, past: Past, options: RunOption
     unrecorded_periods = [
         p
         for p in requested_periods or []
-        if p not in recorded_periods and not _is_too_old(job, p, options)
+        if p not in recorded_periods and not is_too_old(job, p, options.as_of)
     ]
     return (
         files.clear()
@@ -88,9 +92,9 @@ def list_requested_periods(job: Job, options: RunOptions) -> list[str] | None:
     first, last = (at if at.tzinfo else at.replace(tzinfo=zone) for at in span)
     if first > last:
         raise RequestError(f"--from {first} is later than --to {last}")
-    if last - first > _MAX_PERIODS * periods.LENGTHS[grain]:
+    if last - first > MAX_PERIODS * periods.LENGTHS[grain]:
         raise RequestError(
-            f"from {first} to {last} are more than {_MAX_PERIODS:,} periods of one {grain}"
+            f"from {first} to {last} are more than {MAX_PERIODS:,} periods of one {grain}"
         )
     return periods.list_periods(first, last, grain, timezone)
 
@@ -127,12 +131,15 @@ def decide_periods(
         In the order of time; ``action`` is ``evaluate``, ``add`` (add or remove metrics, from the
         state), ``expect`` (evaluate expected metrics), ``keep``, ``wait`` or ``missing``.
     """
-    waiting = _list_waiting_periods(job, lake, files, options, expectation)
+    waiting = list_waiting_periods(
+        job, lake, files, options.as_of, expectation,
+        is_forced=options.force, has_periods=options.has_periods,
+    )  # fmt: skip
     run_periods = list_requested_periods(job, options)
     if run_periods is None:
         run_periods = lake.periods
         if not options.backfill:
-            run_periods = _list_due_periods(job, lake, files, past.overview, options)
+            run_periods = list_due_periods(job, lake, files, past.overview, options.as_of)
             run_periods = sorted(
                 {*run_periods, *(p for p, action in waiting.items() if action != "wait")}
             )
@@ -152,9 +159,9 @@ def decide_periods(
     )
     decisions: list[Decision] = []
     for period in run_periods:
-        ready = _find_ready_time(job, period)
+        ready = find_ready_time(job, period)
         rows = rows_by_period.get(period)
-        if rows is None and _is_too_old(job, period, options):
+        if rows is None and is_too_old(job, period, options.as_of):
             if options.has_periods:
                 decisions.append(Decision(period, "keep", "older than keep"))
             continue
@@ -171,11 +178,15 @@ def decide_periods(
     return decisions
 
 
-def _is_too_old(job: Job, period: str, options: RunOptions) -> bool:
-    """Whether the end of a run would remove a period at once."""
-    if job.keep is None or (job.baseline is not None and job.baseline.has(period)):
-        return False
-    return _find_end(job, period) <= options.as_of - job.keep
+def add_gaps(decisions: Sequence[Decision], gaps: Sequence[str]) -> list[Decision]:
+    """Return decisions with those periods that a run leaves out, for its explanation."""
+    periods = {each.period for each in decisions}
+    left_out = [
+        Decision(period, "gap", "left out before; --backfill evaluates it")
+        for period in gaps
+        if period not in periods
+    ]
+    return sorted([*decisions, *left_out])
 
 
 class _Current(NamedTuple):
@@ -237,92 +248,6 @@ def _decide_evaluated(period: str, rows: pl.DataFrame, current: _Current) -> tup
     if can_change and current.job.states is not None and not current.has_state(period, rows):
         return "evaluate", "no state"
     return "keep", "nothing new"
-
-
-def _list_due_periods(
-    job: Job, lake: Lake, files: pl.DataFrame, overview: pl.DataFrame, options: RunOptions
-) -> list[str]:
-    """Return the periods of a run without dates: the next ones, failed ones and changed ones.
-
-    The next ones are expected whether they have rows or not: otherwise nobody would notice that
-    the data stops. Those of a run that was killed come again, as their gates were not judged.
-    """
-    # Rows without a fingerprint record that there was no data, or that it could not be listed.
-    evaluated = overview.filter(pl.col("fingerprint").is_not_null())
-    before = dict(overview.select("period", "fingerprint").unique().iter_rows())
-    failed = set(overview.filter("has_failed")["period"])
-    now = lake.fingerprints
-    if evaluated.is_empty():
-        return list_mature_periods(job, lake, options.as_of)[-1:]
-    first, last = str(evaluated["period"].min()), str(evaluated["period"].max())
-
-    completed = lake.compute_fingerprints_before(files)
-
-    def is_due(period: str) -> bool:
-        is_changed = before.get(period) != now[period] or completed.get(period) != now[period]
-        return period >= first and (is_changed or period in failed or period == last)
-
-    due = [period for period in lake.periods if is_due(period)]
-    judged = evaluated["period"].filter(evaluated["period"].is_in(list(completed)))
-    start = str(judged.max()) if lake.is_changed and len(judged) else last
-    expected = [] if job.missing == "ignore" else _list_next_periods(job, start, options.as_of)
-    return sorted({*due, *expected})
-
-
-def _list_waiting_periods(
-    job: Job,
-    lake: Lake,
-    files: pl.DataFrame,
-    options: RunOptions,
-    expectation: Expectation | None,
-) -> dict[str, str]:
-    """Return what to do with each period that is over while its labels mature.
-
-    Of those with expected metrics, the last one is judged, and those whose data changed since the
-    last completed run.
-    """
-    if expectation is None:
-        return {}
-    now, completed = lake.fingerprints, lake.compute_fingerprints_before(files)
-    waiting = [
-        period
-        for period in lake.periods
-        if _find_end(job, period) <= options.as_of < _find_ready_time(job, period)
-    ]
-    stored = set[str]() if options.force else expectation.list_stored(waiting)
-
-    def choose(period: str) -> str:
-        if period not in stored:
-            return "expect"
-        is_new = completed.get(period) != now[period] or period == waiting[-1]
-        return "keep" if is_new or options.has_periods else "wait"
-
-    return {period: choose(period) for period in waiting}
-
-
-def _list_next_periods(job: Job, last: str, as_of: datetime) -> list[str]:
-    """Return the periods after the last one that are over, with mature labels."""
-    grain, timezone = job.period.grain, job.period.timezone
-    until = as_of - (job.labels.maturity if job.labels else timedelta(0))
-    first, most = periods.find_end(last, grain, timezone), _MAX_PERIODS * periods.LENGTHS[grain]
-    if until - first > most:  # only then is there a time so long before: 10,000 years are not
-        first = until - most
-    listed = periods.list_periods(first, until, grain, timezone)
-    return [period for period in listed if _find_ready_time(job, period) <= as_of]
-
-
-def _find_end(job: Job, period: str) -> datetime:
-    return periods.find_end(period, job.period.grain, job.period.timezone)
-
-
-def _find_ready_time(job: Job, period: str) -> datetime:
-    """Return when a period is over and its labels are mature."""
-    return _find_end(job, period) + (job.labels.maturity if job.labels else timedelta(0))
-
-
-def list_mature_periods(job: Job, lake: Lake, as_of: datetime) -> list[str]:
-    """Return the periods with rows that are over, with mature labels."""
-    return [period for period in lake.periods if _find_ready_time(job, period) <= as_of]
 
 
 def _read_definitions(rows: pl.DataFrame) -> set[tuple[str, str]]:

@@ -17,12 +17,14 @@ from sqleval.jobs import changes, evaluation, gates, judging, states
 from sqleval.jobs.binding import bind_periods, prepare_metrics
 from sqleval.jobs.counting import read_lake
 from sqleval.jobs.definitions import find_renamed_definitions, list_definitions
+from sqleval.jobs.due import list_gaps, list_mature_periods
 from sqleval.jobs.expected import Expectation, prepare_expectation
 from sqleval.jobs.explanation import Explanation, explain_run
 from sqleval.jobs.file.model import Job
 from sqleval.jobs.incidents import NO_INCIDENTS
 from sqleval.jobs.lake import Lake
 from sqleval.jobs.notes import (
+    note_gaps,
     note_other_definitions,
     note_periods_without_labels,
     note_restated,
@@ -33,9 +35,9 @@ from sqleval.jobs.places import check_places, check_secrets, check_sources
 from sqleval.jobs.plan import (
     Decision,
     RunOptions,
+    add_gaps,
     decide_periods,
     forget_removed,
-    list_mature_periods,
     list_requested_periods,
 )
 from sqleval.jobs.retention import apply_retention
@@ -71,9 +73,11 @@ class Run:
     rows : polars.DataFrame
         The rows that were written.
     verdicts : polars.DataFrame
-        The verdicts of the gates.
+        The verdicts of the gates on the periods of the run.
+    newest : polars.DataFrame
+        Those of each gate on the newest period that it judged, whatever periods were run.
     incidents : polars.DataFrame
-        The incidents that touch the periods of the run.
+        The incidents that touch the periods of the run, and those that are open.
     failures : polars.DataFrame
         The verdicts that failed or warn, also on periods before: those of incidents and the report.
     has_requested_periods : bool
@@ -92,6 +96,7 @@ class Run:
     files: pl.DataFrame | None = field(default=None, repr=False)
     rows: pl.DataFrame = field(default_factory=lambda: NO_RESULTS)
     verdicts: pl.DataFrame = field(default_factory=lambda: gates.NO_VERDICTS)
+    newest: pl.DataFrame = field(default_factory=lambda: gates.NO_VERDICTS)
     incidents: pl.DataFrame = field(default_factory=lambda: NO_INCIDENTS)
     failures: pl.DataFrame = field(default_factory=lambda: gates.NO_VERDICTS)
     has_requested_periods: bool = False
@@ -101,6 +106,11 @@ class Run:
     def has_failed_gate(self) -> bool:
         """Whether a gate failed."""
         return not self.verdicts.filter(status="failed").is_empty()
+
+    @property
+    def all_verdicts(self) -> pl.DataFrame:
+        """The verdicts on the periods of the run and on the newest ones."""
+        return pl.concat([self.verdicts, self.newest]).unique(maintain_order=True)
 
     def list_periods(self, *actions: str) -> list[str]:
         """Return the periods with one of these actions."""
@@ -196,10 +206,13 @@ def _run_job(job: Job, options: RunOptions, *, dry: bool) -> Run:
     job, candidates = _choose_task(job, lake, candidates, past, decisions)
     definitions = _choose_definitions(candidates, past.overview)
     gates.check_metrics(job, definitions["metric"].to_list())
+    gaps = [] if options.has_periods else list_gaps(job, lake, past.overview, options.as_of)
     if dry:
+        decisions = add_gaps(decisions, gaps)
         planned = Run(job, run_id, decisions, past, lake.errors, notes, lake)
         explanation = explain_run(lake, files, past.overview, definitions, decisions, options)
         return replace(planned, explanation=explanation)
+    notes += note_gaps(gaps)
     states.clean_folder(job)
     for period in lake.list_emptied_periods(files):
         states.remove_state(job, period)

@@ -155,7 +155,8 @@ class Job(Strict):
         default="fail", description="Gate on missing data: a period or a slice without rows."
     )
     report: str | None = Field(
-        default=None, description="File for an HTML page about the periods of the last run."
+        default=None,
+        description="File for an HTML page about the job: its newest periods and gates.",
     )
     outputs: Outputs = Field(default_factory=Outputs, description="Files for other programs.")
     notify: list[Notification] = Field(

@@ -207,7 +207,9 @@ class Gate(Strict):
 class Outputs(Strict):
     """Files that a run writes for other programs; paths are relative to the job file."""
 
-    json_: str | None = Field(default=None, alias="json", description="Result of the run as JSON.")
+    json_: str | None = Field(
+        default=None, alias="json", description="Run and state of the job as JSON."
+    )
     junit: str | None = Field(default=None, description="Verdicts of the gates as JUnit XML.")
     prometheus: str | None = Field(
         default=None, description="Last values in the text format of Prometheus."

@@ -65,14 +65,14 @@ def build_message(job: Job, code: int, errors: list[str], run: Run | None = None
         failed = run.verdicts.filter(status="failed").sort("period", "gate", "slice")
         message |= {
             "periods": run.list_periods("evaluate", "add", "missing"),
-            "gates": describe_counts(run) if run.verdicts.height else "",
+            "gates": describe_counts(run.verdicts) if run.verdicts.height else "",
             "failed_gates": failed["gate"].unique().sort().to_list(),
             "failed": [
                 {**replace_infinities(row), "slice": json.loads(row["slice"])}
                 for row in failed.tail(_MOST).to_dicts()
             ],
             "n_failed": failed.height,
-            "incidents": describe_incidents(run),
+            "incidents": describe_incidents(run.incidents.filter("in_run")),
         }
     details = [message["gates"], *message["incidents"][:3], *errors[:3]]
     message["text"] = "\n".join([message["text"], *filter(None, details)])

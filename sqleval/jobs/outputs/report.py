@@ -1,4 +1,7 @@
-"""Writes an HTML page about the periods of a run: gates, trends, metrics, ROC and PR curves."""
+"""Writes an HTML page about a job: gates, trends, metrics, ROC and PR curves.
+
+It is of the newest periods and those of a run.
+"""
 
 import warnings
 from collections.abc import Sequence
@@ -86,10 +89,10 @@ def _load_template() -> Any:
 
 
 def _find_periods(run: Run) -> list[str]:
-    """Return the periods of the run; of a plain run also the newest one with rows."""
+    """Return the periods of the run, and the newest one with rows."""
     chosen = {each.period for each in run.decisions if each.action != "wait"}
     stored = run.past.overview.filter("has_rows")["period"]
-    if not run.has_requested_periods and len(stored):
+    if len(stored):
         chosen.add(str(stored.max()))
     return sorted(chosen)
 
@@ -113,7 +116,7 @@ def _describe_page(run: Run, periods: Sequence[str]) -> dict[str, Any]:
     names = {text: format_slice(text) for text in here["slice"].unique()}
     metrics = here.with_columns(pl.col("slice").replace_strict(names, return_dtype=pl.String))
     trends = draw_trends(run, periods)
-    problems = list_problems(run)
+    problems = list_problems(run.all_verdicts)
     return {
         "job": run.job.name,
         "period": period,
@@ -126,8 +129,8 @@ def _describe_page(run: Run, periods: Sequence[str]) -> dict[str, Any]:
         "errors": errors,
         "problems": problems.height,
         "verdicts": problems.head(_MAX_VERDICTS).to_dicts(),
-        "counts": describe_counts(run),
-        "incidents": describe_incidents(run),
+        "counts": describe_counts(run.all_verdicts),
+        "incidents": describe_incidents(run.incidents),
         "curves": curves,
         "trends": trends,
         "bounds": here["low"].null_count() < here.height,

@@ -25,10 +25,10 @@ _STATUSES = (
 )  # fmt: skip
 
 
-def list_problems(run: Run) -> pl.DataFrame:
-    """Return the verdicts that failed or warn, the newest first, for the screen."""
-    names = {text: format_slice(text) for text in run.verdicts["slice"].unique()}
-    problems = run.verdicts.filter(pl.col("status").is_in(["failed", "warned"])).sort(
+def list_problems(verdicts: pl.DataFrame) -> pl.DataFrame:
+    """Return the verdicts that failed or warn, the newest first, for people to read."""
+    names = {text: format_slice(text) for text in verdicts["slice"].unique()}
+    problems = verdicts.filter(pl.col("status").is_in(["failed", "warned"])).sort(
         "status", "period", "gate", "slice", descending=[False, True, False, False]
     )
     return problems.select(
@@ -38,9 +38,9 @@ def list_problems(run: Run) -> pl.DataFrame:
     )  # fmt: skip
 
 
-def describe_counts(run: Run) -> str:
+def describe_counts(verdicts: pl.DataFrame) -> str:
     """Return the number of verdicts per status, such as ``6 passed, 0 failed``."""
-    counts = dict(run.verdicts.group_by("status").len().iter_rows())
+    counts = dict(verdicts.group_by("status").len().iter_rows())
     parts = [
         f"{counts.get(status, 0)} {status}"
         for status in reversed(_STATUSES)
@@ -49,9 +49,9 @@ def describe_counts(run: Run) -> str:
     return ", ".join(parts)
 
 
-def describe_incidents(run: Run) -> list[str]:
+def describe_incidents(incidents: pl.DataFrame) -> list[str]:
     """Return each incident in words: since when, how much, and which slices contribute most."""
-    return [_describe_incident(row) for row in run.incidents.iter_rows(named=True)]
+    return [_describe_incident(row) for row in incidents.iter_rows(named=True)]
 
 
 def _describe_incident(row: Mapping[str, Any]) -> str:
@@ -90,11 +90,11 @@ def build_document(run: Run, code: int) -> dict[str, Any]:
         "expected": [replace_infinities(row) for row in measured],
         "incidents": [
             {**replace_infinities(row), "slice": json.loads(row["slice"])}
-            for row in run.incidents.to_dicts()
+            for row in run.incidents.drop("in_run").to_dicts()
         ],
         "verdicts": [
             {**replace_infinities(row), "slice": json.loads(row["slice"])}
-            for row in run.verdicts.to_dicts()
+            for row in run.all_verdicts.to_dicts()
         ],
     }
 
@@ -108,12 +108,15 @@ def replace_infinities(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def write_junit(run: Run) -> str:
-    """Return the verdicts as JUnit XML: one case per gate, period and slice."""
+    """Return the verdicts as JUnit XML: one case per gate, period and slice.
+
+    They are those on the periods of the run and on the newest ones.
+    """
     # Late, as few jobs write it, and each run would wait for the import.
     from junitparser import Failure, JUnitXml, Skipped, TestCase, TestSuite
 
     cases: list[Any] = []
-    for row in run.verdicts.iter_rows(named=True):
+    for row in run.all_verdicts.iter_rows(named=True):
         name = f"{row['gate']} [{row['period']}] {format_slice(row['slice'])}"
         case = TestCase(_NOT_XML.sub("\ufffd", name), run.job.name)
         text = _describe_verdict(row)
@@ -198,7 +201,10 @@ def write_prometheus(run: Run) -> str:
         "sqleval_period_start", "Start of the period of the value", [*labels, _PERIOD],
         registry=registry,
     )  # fmt: skip
-    failed = Gauge("sqleval_gates_failed", "Gates that failed", ["job_name"], registry=registry)
+    failed = Gauge(
+        "sqleval_gates_failed", "Failed verdicts on the newest periods", ["job_name"],
+        registry=registry,
+    )  # fmt: skip
     for row in last.iter_rows(named=True):
         values = [_write_label(slices[row["slice"]].get(key)) for key in keys]
         key = (run.job.name, row["metric"], format_slice(row["slice"]), *values)
@@ -206,7 +212,7 @@ def write_prometheus(run: Run) -> str:
         rows.labels(*key).set(row["n"])
         zone = run.job.period.timezone
         begin.labels(*key, row["period"]).set(find_start(row["period"], zone).timestamp())
-    failed.labels(run.job.name).set(run.verdicts.filter(status="failed").height)
+    failed.labels(run.job.name).set(run.newest.filter(status="failed").height)
     errors = Gauge("sqleval_errors", "Errors of the last run", ["job_name"], registry=registry)
     errors.labels(run.job.name).set(len(run.errors))
     return generate_latest(registry).decode()

@@ -272,7 +272,7 @@ def test_the_tables_of_the_page_are_those_of_the_history(
     verdicts, metrics = (
         [row for row in read_cells(text) if name in row] for name in ("gate", "metric")
     )
-    problems = results.list_problems(done)
+    problems = results.list_problems(done.verdicts)
     assert f"<summary>{problems.height} verdict" in text
     assert [*verdicts[0]] == [
         "gate", "period", "slice", "value", "limit", "short by", "since", "reason"
@@ -289,32 +289,32 @@ def test_the_tables_of_the_page_are_those_of_the_history(
         for row in here.iter_rows(named=True)
     ]  # fmt: skip
     assert {row["slice"] for row in metrics} == {"seg=a", f"seg={BAD}", "seg=c"}
-    assert results.describe_counts(done) in text
+    assert results.describe_counts(done.verdicts) in text
     (matured,) = here["matured"].unique()
     assert f"2026-01-04: 120 rows &middot; {100 * matured:.1f} % with a label" in text
 
 
 @pytest.mark.medium
-def test_the_page_is_of_the_periods_asked_for(
+def test_the_page_is_of_the_job(
     lake: Lake, drawn: dict[str, tuple[pl.DataFrame, pl.DataFrame]]
 ) -> None:
+    """Whatever period is run: the newest numbers, and what fails now; trends have all points."""
     changes = {"report": "page.html", "gates": None, "missing": "warn"}
     text = read_page(lake, lake.run(changes=changes, backfill=True))
     assert "2026-01-01 to 2026-01-04 (4 periods of one day)" in text
     assert "Metrics of 2026-01-04" in text
-    text = read_page(lake, lake.run(date=on("2026-01-02")))  # nothing new, and still of this day
-    assert "2026-01-02 (day)" in text
-    assert "Metrics of 2026-01-02" in text
+    lake.put(rows(days=1, seed=7, start=1))
+    text = read_page(lake, lake.run(date=on("2026-01-02")))
+    assert "2026-01-02 to 2026-01-04 (2 periods of one day)" in text
+    assert "Metrics of 2026-01-04" in text
     assert "<svg>roc_curve</svg>" in text
-    assert drawn["roc_auc"][0]["slice"].value_counts()["count"].to_list() == [2, 2, 2]
-    value = lake.history().filter(period="2026-01-02", metric="roc_auc", slice='{"seg":"a"}')
-    assert f"{value['value'].item():.4f}" in text
-    text = read_page(lake, lake.run(date=on("2026-01-09")))  # no rows: no other day instead
-    assert "2026-01-09: 0 rows" in text
-    assert "Metrics of 2026-01-09" in text
-    assert "Curves of" not in text
-    early = datetime(2025, 12, 1, tzinfo=UTC)
-    assert write_report(lake.run(as_of=early, date=on("2026-01-02"))) == []  # it is not over yet
+    points = drawn["roc_auc"][0].filter(slice="seg=a").sort("x")["y"].to_list()
+    again = lake.history().filter(metric="roc_auc", slice='{"seg":"a"}').sort("period")
+    assert points == again["value"].to_list()
+    text = read_page(lake, lake.run(date=on("2026-01-09")))
+    assert "2026-01-04 to 2026-01-09 (2 periods of one day)" in text
+    assert "the period has no rows" in text
+    assert "Metrics of 2026-01-04" in text
 
 
 @pytest.mark.long
