@@ -6,20 +6,18 @@ from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
 import polars as pl
-import polars.selectors as cs
 
 from sqleval.catalog.catalogue import Catalogue
 from sqleval.catalog.request import PER_CLASS, Request, format_request
 from sqleval.comparison.closed import CLOSED, compare_closed
-from sqleval.comparison.folds import check_folds, compare_over
-from sqleval.comparison.long import check_long, key_by_model, pivot_models
+from sqleval.comparison.folds import compare_over
+from sqleval.comparison.long import check_long
 from sqleval.comparison.options import Options, check_options, find_baseline
-from sqleval.comparison.pairs import Pairs, write_presence
+from sqleval.comparison.pairs import Pairs
 from sqleval.comparison.resamples import compare_resampled
 from sqleval.comparison.tests import OVER, TESTS, TWO_SIDED, WITHOUT_MARGIN, choose_test
+from sqleval.comparison.values import arrange_models, evaluate_slices, pair_values
 from sqleval.comparison.verdict import add_verdicts
-from sqleval.compiler.metrics import compile_metrics
-from sqleval.engines.audit import remove_audit
 from sqleval.errors import RequestError
 from sqleval.inference.adjust import add_adjusted_p_values
 from sqleval.inputs.arguments import check_key_names
@@ -47,7 +45,7 @@ def create_comparison(
         If an option does not fit the input or a metric.
     """
     if options.margin is not None and options.alternative != "two-sided":
-        # Of the default metrics, those by which a model can be inferior.
+        # Keep the default metrics for which higher or lower is better.
         requests = [e for e in requests if e.named or e.header["direction"] != "none"]
     check_comparison(data, requests, options, key_types, COLUMNS)
     keys = {name: kind for name, kind in key_types.items() if name != "model"}
@@ -140,7 +138,7 @@ def compare_models(data: Input, requests: Sequence[Request], options: Options) -
     """Return the comparison of every model with the baseline; see `Predictions.compare`."""
     data, models = arrange_models(data, requests, options)
     pairs = Pairs(data, find_baseline(models, options.baseline), tuple(models))
-    frame = measure_differences(pairs, requests, options)
+    frame = note_folds(measure_differences(pairs, requests, options))
     return _finish(frame, pairs, options, requests[0].catalogue)
 
 
@@ -173,7 +171,7 @@ def measure_differences(
     }
     ranked = [request for request, test in chosen.items() if test == "delong"]
     evaluated = evaluate_slices(pairs, requests, ranked, options, warn=warn)
-    values = _pair_values(evaluated, pairs, on_same_rows=options.paired)
+    values = pair_values(evaluated, pairs, on_same_rows=options.paired)
     parts = [
         compare_closed(pairs, request, test, options)
         for request, test in chosen.items()
@@ -209,6 +207,21 @@ def measure_differences(
     return explain_tests(frame)
 
 
+def note_folds(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return a result whose notes say where values, or what is tested, are not of single folds."""
+    method, pooled = pl.col("method"), pl.col("_folds")
+    ranked = method.is_in([TESTS[name] for name in TWO_SIDED])
+    text = (
+        pl.when(method == TESTS["corrected_t"])
+        .then(pooled.str.replace("pooled", "mean"))
+        .when(ranked)
+        .then(pl.format("values {}", pooled))
+        .otherwise(pooled)
+    )
+    note = pl.concat_str("note", text, separator="; ", ignore_nulls=True).replace("", None)
+    return frame.with_columns(note=note)
+
+
 def _clip_to_range(frame: pl.DataFrame, requests: Sequence[Request]) -> pl.DataFrame:
     """Return intervals of differences within what two values of a metric can differ by."""
     widths = {name: high - low for name, (low, high) in find_limits(requests).items()}
@@ -237,137 +250,6 @@ def explain_tests(frame: pl.DataFrame) -> pl.DataFrame:
             pl.when(~has_test).then(pl.lit("no test: the difference has no standard error")),
         ),
     )
-
-
-def arrange_models(
-    data: Input, requests: Sequence[Request], options: Options
-) -> tuple[Input, list[str]]:
-    """Return the input with its models as columns or as the last slice key, and the models."""
-    if options.model is None:
-        return data, [model for model, _ in data.binding.models]
-    if not options.paired:
-        return key_by_model(data, options.model)
-    assert options.key is not None
-    # Now, as after the pivot a NULL may also mean that a model has no row.
-    evaluate_models(data, requests[:1], (), options)
-    data = pivot_models(data, options.model, options.key)
-    return data, [model for model, _ in data.binding.models]
-
-
-def evaluate_models(
-    data: Input,
-    requests: Sequence[Request],
-    ranked: Sequence[Request],
-    options: Options,
-    *,
-    warn: bool = True,
-) -> pl.DataFrame:
-    """Return the metrics of each model, over the rows that all models have.
-
-    The values of ``ranked`` are left open: their test ranks the rows, which takes longest. With
-    ``warn``, rows and labels without a partner are warned of.
-    """
-    binding = data.binding
-    unranked = [request for request in requests if request not in ranked]
-    if not unranked:
-        unranked = [Request("prevalence", catalogue=requests[0].catalogue)]  # for the audit
-    predicate = write_presence(binding)
-    if options.test in OVER:
-        check_folds(data)
-        predicate = write_presence(binding, binding.over)
-    statement = compile_metrics(binding, tuple(unranked), "rows", None, predicate)
-    frame = data.run(statement.sql, statement.params)
-    frame = remove_audit(frame, warn=warn)
-    if ranked:
-        frame = _leave_open(frame, requests, ranked)
-    if not binding.models and binding.by:
-        names = {binding.by[-1].name: "model"}
-        frame = frame.rename(names).with_columns(pl.col("model").cast(pl.String))
-    return frame
-
-
-def evaluate_slices(
-    pairs: Pairs,
-    requests: Sequence[Request],
-    ranked: Sequence[Request],
-    options: Options,
-    *,
-    warn: bool = True,
-) -> pl.DataFrame:
-    """Return the metrics of each model by slice, also of slices without a row of every model."""
-    frame = evaluate_models(pairs.data, requests, ranked, options, warn=warn)
-    frame = pairs.rename_keys(frame)
-    if not options.paired:
-        return frame
-    keys = list(pairs.joint.keys)
-    counted = pairs.count_rows().with_columns(pl.col(key).cast(frame.schema[key]) for key in keys)
-    names = pl.DataFrame({"metric": [format_request(request) for request in requests]})
-    models = pl.DataFrame({"model": pairs.names}, schema={"model": frame.schema["model"]})
-    on = [*keys, "model", "metric"]
-    needed = "a value of every model" + (" and a fold" if options.test in OVER else "")
-    why = pl.when(pl.col("_rows") > 0).then(pl.lit(f"no row has {needed}"))
-    empty = counted.join(models, how="cross").join(names, how="cross", maintain_order="left")
-    empty = empty.join(frame, on=on, how="anti", nulls_equal=True, maintain_order="left").select(
-        *on, n=pl.lit(0, frame.schema["n"]), note=why.otherwise(pl.lit("no rows"))
-    )
-    frame = pl.concat([frame, empty], how="diagonal")
-    if keys:
-        frame = frame.join(counted, on=keys, how="left", nulls_equal=True, maintain_order="left")
-    else:
-        frame = frame.join(counted, how="cross", maintain_order="left")
-    return frame.with_columns(n_dropped=pl.col("_rows") - pl.col("n")).drop("_rows")
-
-
-def _leave_open(
-    frame: pl.DataFrame, requests: Sequence[Request], ranked: Sequence[Request]
-) -> pl.DataFrame:
-    """Return a result with rows for further metrics, whose values are missing."""
-    places = {format_request(request): i for i, request in enumerate(requests)}
-    keys = frame.columns[: frame.columns.index("metric")]
-    # Slice by slice, as the statement has them, and metric by metric within.
-    # As names: a key may be called *, which as a text would be all columns.
-    number = pl.struct(cs.by_name(*keys)).rle_id() if keys else pl.lit(0)
-    frame = frame.with_columns(_slice=number)
-    empty = {name: pl.lit(None, frame.schema[name]) for name in ("value", "note")}
-    first = frame.unique("_slice", keep="first", maintain_order=True)
-    parts = [
-        first.with_columns(metric=pl.lit(format_request(request)), **empty) for request in ranked
-    ]
-    place = pl.col("metric").replace_strict(places, default=None, return_dtype=pl.Int64)
-    whole = pl.concat([frame, *parts]).with_columns(_place=place).drop_nulls("_place")
-    return whole.sort("_slice", "_place").drop("_slice", "_place")
-
-
-def _pair_values(frame: pl.DataFrame, pairs: Pairs, *, on_same_rows: bool) -> pl.DataFrame:
-    """Return the values of a model and of the baseline in a row; ``n`` counts what both read."""
-    keys = list(pairs.joint.keys)
-    on = [*keys, "metric"]
-    is_baseline = pl.col("model") == pairs.baseline
-    # Bins and states give bounds of a value; without them it is exact.
-    off = pl.max_horizontal(pl.col("high") - pl.col("value"), pl.col("value") - pl.col("low"))
-    frame = frame.with_columns(_bound=off.fill_null(0.0))
-    baseline_rows = frame.filter(is_baseline).select(
-        *on, baseline_value="value", baseline_note="note", _n="n", _dropped="n_dropped",
-        _baseline_bound="_bound",
-    )  # fmt: skip
-    names = ("model", "value", "n", "note", "n_dropped", "_bound")
-    others = frame.filter(~is_baseline).select(*on, *names)
-    joined = others.join(baseline_rows, on=on, how="left", nulls_equal=True, maintain_order="left")
-    joined = joined.with_columns(
-        baseline=pl.lit(pairs.baseline),
-        # Of two infinite values there is none.
-        difference=(pl.col("value") - pl.col("baseline_value")).fill_nan(None),
-        note=pl.coalesce("note", "baseline_note"),
-        _bound=pl.col("_bound") + pl.col("_baseline_bound"),
-    )
-    if not on_same_rows:
-        none = pl.lit("the baseline has no rows")
-        return joined.with_columns(
-            n=pl.col("n") + pl.col("_n").fill_null(0),
-            n_dropped=pl.col("n_dropped") + pl.col("_dropped").fill_null(0),
-            note=pl.coalesce("note", pl.when(pl.col("_n").is_null()).then(none)),
-        )
-    return joined
 
 
 def _finish(

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 _NUMBERS = ("statistic", "p_value", "low", "high")
 #: Significant digits of values that are not rounding errors.
 _DIGITS = 12
+#: The note on an average that weighs the classes, and would weigh the folds.
+_ALIKE = "mean over folds, which count alike"
 #: Values of the model and of the baseline, instead of those of all rows.
 _MEANS = ("_value", "_baseline_value")
 
@@ -53,6 +55,8 @@ def compare_over(pairs: Pairs, tests: Mapping[Request, str], options: Options) -
         higher = request.relation.header["direction"] != "lower"
         for group in groups:
             rows = _compare(pairs, group, test, options, higher=higher)
+            if request.average == "weighted" and test == "corrected_t":
+                rows = rows.with_columns(_note=pl.coalesce("_note", pl.lit(_ALIKE)))
             slices = group.select(keys).head(1) if keys else pl.DataFrame()
             named = rows.with_columns(metric=pl.lit(name))
             parts.append(slices.join(named, how="cross") if keys else named)

@@ -8,15 +8,12 @@ from typing import Any
 import polars as pl
 
 from sqleval.catalog.request import Request, format_request
-from sqleval.comparison.compare import (
-    arrange_models,
-    check_comparison,
-    evaluate_slices,
-    measure_differences,
-)
+from sqleval.comparison.compare import check_comparison, measure_differences, note_folds
 from sqleval.comparison.options import Options
 from sqleval.comparison.pairs import Pairs
+from sqleval.comparison.values import arrange_models, evaluate_slices
 from sqleval.comparison.verdict import find_signs, write_number
+from sqleval.compiler.substitution import averages_folds
 from sqleval.errors import RequestError
 from sqleval.inference.adjust import add_adjusted_p_values
 from sqleval.resampling.cells import Input
@@ -48,6 +45,12 @@ def create_leaderboard(
         if request.header["direction"] == "none":
             name = format_request(request)
             raise RequestError(f"{name}: neither higher nor lower is better, so there is no best")
+        if options.test == "corrected_t" and not averages_folds(request, data.binding):
+            raise RequestError(
+                f"{format_request(request)}: models are ranked by the value over all rows, and "
+                "test='corrected_t' compares means over folds; name an average, such as "
+                "average='macro'"
+            )
     keys = {name: kind for name, kind in key_types.items() if name != "model"}
     schema = pl.Schema({**keys, **COLUMNS})
     return defer_frame(lambda: build_leaderboard(data, requests, options), schema)
@@ -86,7 +89,7 @@ def build_leaderboard(data: Input, requests: Sequence[Request], options: Options
     frame = frame.drop("method", "low", "high")
     for other, by in ((best, on), (tested, [*on, "model"])):
         frame = frame.join(other, on=by, how="left", nulls_equal=True, maintain_order="left")
-    ranking = frame.with_columns(note=pl.coalesce("note", "_why"))
+    ranking = note_folds(frame.with_columns(note=pl.coalesce("note", "_why")))
     ranking = _mark(ranking, on, options)
     # Slices in the order of a result, then metrics in that of the request.
     metrics = [format_request(request) for request in requests]

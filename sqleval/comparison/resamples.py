@@ -93,7 +93,7 @@ def compare_resampled(
         else:
             cells = _count_unpaired(pairs, threshold, scored=scored, is_large=is_large)
             if not jackknife:
-                cells = _number_by_model(cells)
+                cells = _number_by_model(cells, pairs.data.binding.keys[-1])
             keys = pairs.data.binding.keys
             named = {keys[-1]: "model"}
         if jackknife:
@@ -161,9 +161,9 @@ def _count_unpaired(pairs: Pairs, threshold: Value, *, scored: bool, is_large: b
     return count_cells(pairs.data, create, None, is_large=is_large)
 
 
-def _number_by_model(cells: Cells) -> Cells:
+def _number_by_model(cells: Cells, model: str) -> Cells:
     """Return cells whose units are drawn per model: equal numbers would get equal draws."""
-    place = pl.col(cells.keys[-1]).cast(pl.String).rank("dense").cast(pl.Int64)
+    place = pl.col(model).cast(pl.String).rank("dense").cast(pl.Int64)
     unit = pl.col("unit").cast(pl.Int64) + place * _UNITS_PER_MODEL
     return cells._replace(frame=cells.frame.with_columns(unit=unit))
 

@@ -10,9 +10,15 @@ import polars as pl
 
 from sqleval.catalog.request import PER_CLASS, Request, format_request
 from sqleval.common.numbers import is_real_number
-from sqleval.comparison.compare import check_comparison, measure_differences, refuse_sum
+from sqleval.comparison.compare import (
+    check_comparison,
+    measure_differences,
+    note_folds,
+    refuse_sum,
+)
 from sqleval.comparison.options import Options, check_options, find_baseline
 from sqleval.comparison.pairs import Pairs
+from sqleval.compiler.metric_rows import POOLED
 from sqleval.compiler.metrics import compile_metrics
 from sqleval.engines.audit import remove_audit
 from sqleval.errors import RequestError
@@ -122,7 +128,7 @@ def _compute(data: Input, requests: Sequence[Request], options: Options, aim: Ai
     if _has_models(data):
         models = [model for model, _ in data.binding.models]
         pairs = Pairs(data, find_baseline(models, options.baseline), tuple(models))
-        frame = measure_differences(pairs, requests, options)
+        frame = note_folds(measure_differences(pairs, requests, options))
         keys, names = pairs.joint.keys, pairs.joint.key_names
     else:
         frame = _measure_single(data, requests, options, aim.correlation or 0.0)
@@ -166,8 +172,11 @@ def _measure_single(
     on = [*binding.keys, "metric"]
     errors = errors.with_columns(pl.col(name).cast(frame.schema[name]) for name in on)
     errors = errors.select(*on, "stderr", "low", "defined", "_are_counts", "_method", "_note")
-    frame = frame.drop("low", "high", "method").join(
-        errors, on=on, how="left", nulls_equal=True, maintain_order="left"
+    pooled = pl.col("method").cast(pl.String).str.extract(POOLED)
+    frame = (
+        frame.with_columns(_folds=pooled)
+        .drop("low", "high", "method")
+        .join(errors, on=on, how="left", nulls_equal=True, maintain_order="left")
     )
     # Variances of two models that vary alike add up, less what they share.
     factor = (2 * (1 - correlation)) ** 0.5
@@ -178,6 +187,12 @@ def _measure_single(
         pl.lit(None, pl.String).alias("model"),
         pl.lit(None, pl.String).alias("baseline"),
         _stderr=pl.when(is_usable).then(pl.col("stderr") * factor),
-        method=pl.concat_str("_method", pl.lit(f"; two models alike, {shared}")),
+        method=pl.concat_str(
+            "_method",
+            pl.lit(f"two models alike, {shared}"),
+            "_folds",
+            separator="; ",
+            ignore_nulls=True,
+        ),
         note=pl.coalesce("note", "_note"),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from sqleval.catalog.request import Request, format_request
 from sqleval.common.names import find_nearest
 from sqleval.comparison.pairs import find_loss_step
+from sqleval.compiler.substitution import averages_folds
 from sqleval.errors import RequestError
 from sqleval.resampling.cells import Input
 
@@ -35,6 +36,8 @@ def find_allowed(request: Request, data: Input) -> list[str]:
     binding = data.binding
     allowed: list[str] = []
     takes_rows_once = not (binding.is_weighted or binding.has_counts or data.cluster)
+    # The tests in closed form are of all rows as one, and not of a mean over folds.
+    takes_rows_once &= not averages_folds(request, binding)
     if takes_rows_once and binding.state is None:
         if request.name in ("roc_auc", "gini") and binding.task == "binary":
             allowed.append("delong")
@@ -75,6 +78,8 @@ def choose_test(request: Request, data: Input, test: str | None, *, paired: bool
     if chosen in allowed:
         if chosen in OVER:
             _refuse_slices_by_fold(chosen, data)
+        if chosen == "corrected_t":
+            _refuse_weighted_folds(request, data)
         return str(chosen)
     name = format_request(request)
     if test in OVER:
@@ -83,7 +88,21 @@ def choose_test(request: Request, data: Input, test: str | None, *, paired: bool
         raise RequestError(f"{name}: there is no test for a task of {data.binding.task}")
     is_weighted = data.binding.is_weighted or data.binding.has_counts
     why = "; no other takes weights, counts or clusters" if is_weighted or data.cluster else ""
+    if averages_folds(request, data.binding):
+        why = "; any other compares values that are pooled over the folds"
     raise RequestError(f"test={test!r} does not fit {name}; allowed: {', '.join(allowed)}{why}")
+
+
+def _refuse_weighted_folds(request: Request, data: Input) -> None:
+    """Raise `RequestError` if a metric weighs the folds by their rows, and nothing else.
+
+    With several classes the weights are those of the classes, and the note says how folds count.
+    """
+    if request.average == "weighted" and data.binding.task != "multiclass":
+        raise RequestError(
+            f"{format_request(request)}: test='corrected_t' compares the mean over folds, in which "
+            "all folds count alike; name average='macro', or test='bootstrap'"
+        )
 
 
 def _refuse_slices_by_fold(test: str, data: Input) -> None:

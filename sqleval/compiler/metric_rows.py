@@ -20,7 +20,7 @@ from sqleval.compiler.intervals import (
 from sqleval.compiler.problems import DomainChecks
 from sqleval.compiler.reducers import Folding, write_fold
 from sqleval.compiler.statement import Statement
-from sqleval.compiler.substitution import Substitution
+from sqleval.compiler.substitution import Substitution, averages_folds, create_folds
 from sqleval.inputs.binding import Binding, name_set
 
 #: The columns of every result of metrics, after the slice keys (and ``class``, where there is one).
@@ -35,6 +35,10 @@ NO_CLOSED_FORM = "no interval in closed form; the bootstrap gives one"
 NO_SUM = "no interval: a sum depends on the number of rows; normalize=True has one"
 #: The note of a metric whose weights cannot be counts of rows.
 NO_COUNTS = "no interval: the weights have a mean below 1, so they are not counts of rows"
+#: The start of what ``method`` says of a metric that ``over=`` does not average.
+_POOLED = "pooled over "
+#: The whole of it, as a regular expression.
+POOLED = rf"({_POOLED}\d+ folds)$"
 #: How the roles are told apart in the key ``role``; a gap is how much worse the second is.
 _GAPS = {"test": "gap", "validation": "validation_gap"}
 _ROLE_ORDER = ("train", "validation", "test", *_GAPS.values())
@@ -193,6 +197,9 @@ def _write_metric(
     at = {name: f"r.{column}" for name, column in columns.items()}
     header = request.header
     bounds = _write_bounds(builder, placed, at, level)
+    folds = None
+    if builder.binding.over and not averages_folds(request, builder.binding):
+        folds = _place_folds(builder)
     value = at["value"]
     if builder.binding.has_fractions:
         value = _clip_rounding(value, header)
@@ -209,7 +216,7 @@ def _write_metric(
         "high": f"CAST({bounds.high} AS DOUBLE)",
         "n": "CAST(a._used AS BIGINT)",
         "n_dropped": "CAST(a._rows - a._used AS BIGINT)",
-        "method": f"CAST({_write_method(builder, request, bounds)} AS VARCHAR)",
+        "method": f"CAST({_write_method(builder, request, bounds, folds)} AS VARCHAR)",
         "note": _write_note(builder, placed, at, bounds, ci=level is not None),
         "guard": placed.guard or "CAST(NULL AS VARCHAR)",
     }
@@ -230,6 +237,9 @@ def _write_metric(
         # A join is computed once; a subquery would be, for each end of each metric.
         margin = f"LEFT JOIN _margin AS m ON {write_key_equality('a', 'm', keys)}"
         join += f"\n{margin if keys else 'CROSS JOIN _margin AS m'}"
+    if folds is not None:
+        joined = f"LEFT JOIN {folds} AS f ON {write_key_equality('a', 'f', keys)}"
+        join += f"\n{joined if keys else f'CROSS JOIN {folds} AS f'}"
     return select(items, f"FROM _audit AS a\n{join}")
 
 
@@ -248,11 +258,30 @@ def _write_bounds(
     return widen_interval(at, header, "m.margin" if "score" in binding.role else "", bounds)
 
 
-def _write_method(builder: Builder, request: Request, bounds: Bounds) -> str:
-    """Return how a value and its interval are computed, as a SQL literal."""
+def _write_method(builder: Builder, request: Request, bounds: Bounds, folds: str | None) -> str:
+    """Return how a value and its interval are computed, as SQL.
+
+    With ``folds``, the relation that counts them, it says that they are pooled.
+    """
     expected = describe_expectation(request) if builder.binding.is_expected else None
     how = [part for part in (_describe_units(builder, request), bounds.method, expected) if part]
-    return write_literal("; ".join(how)) if how else "NULL"
+    text = write_literal("; ".join(how)) if how else "NULL"
+    if folds is None:
+        return text
+    start = write_literal("; ".join([*how, _POOLED]))
+    pooled = f"{start} || CAST(f.folds AS VARCHAR) || ' folds'"
+    return f"CASE WHEN f.folds > 1 THEN {pooled} ELSE {text} END"
+
+
+def _place_folds(builder: Builder) -> str:
+    """Return the relation with the number of folds of each slice."""
+    keys = builder.binding.keys
+    if "_folds" not in builder.ctes:
+        each = builder.place("fold_support", Scope((create_folds(builder.binding, None),)))
+        group = f"\nGROUP BY {', '.join(keys)}" if keys else ""
+        items = {key: key for key in keys} | {"folds": "COUNT(*)"}
+        builder.add_cte("_folds", select(items, f"FROM {each}{group}"))
+    return "_folds"
 
 
 def _write_no_class(builder: Builder) -> str:

@@ -108,6 +108,14 @@ def create_folds(binding: Binding, average: str | None) -> Substitution:
     return Substitution(supply, "folds", reducer=_REDUCER.get(average), support="fold_support")
 
 
+def averages_folds(request: Request, binding: Binding) -> bool:
+    """Whether a metric is an average over the keys of ``over=``, and not pooled over them."""
+    several = binding.task == "multiclass"
+    across = request.relation.header.get("across") == "matrices"
+    is_named = request.average in ("macro", "weighted") or (across and not several)
+    return bool(binding.over) and is_named
+
+
 def list_substitutions(
     request: Request, binding: Binding, *, is_arranged: bool
 ) -> tuple[Substitution, ...]:
@@ -135,8 +143,7 @@ def list_substitutions(
             if request.average == PER_CLASS
             else create_classes(request.average, request.multi_class)
         )
-    over_folds = request.average in ("macro", "weighted") or (across and not several)
-    if binding.over and over_folds:
+    if averages_folds(request, binding):
         substitutions.append(create_folds(binding, request.average))
     return tuple(substitutions)
 

@@ -303,8 +303,9 @@ def _choose_groups(others: Mapping[str, list[Facts]], roles: Roles) -> None:
         roles.split = others["split"][0].name
         roles.listed.append(Role("role", roles.split, "rows of training and of test"))
     if others["fold"]:
-        name = others["fold"][0].name
-        roles.listed.append(Role("fold", name, f"--over {name} averages over the folds"))
+        roles.fold = others["fold"][0].name
+        reason = "a metric with average='macro' is the mean over its values"
+        roles.listed.append(Role("fold", roles.fold, reason))
     slices = [f for f in others["slices"] if f.name not in used]
     if slices:
         shown = [f"{f.name} ({f.distinct:,})" for f in slices[:MOST_OTHERS]]

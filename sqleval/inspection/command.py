@@ -8,8 +8,8 @@ from typing import Any, cast
 from sqleval.inputs.arguments import SOURCE_OPTIONS
 from sqleval.inspection.roles import Roles
 
-#: The metric of the second command, which compares slices.
-_BY_SLICE = {"binary": "roc_auc", "multiclass": "accuracy", "regression": "rmse"}
+#: The metric of the commands that compare slices, or average over folds.
+_BY_TASK = {"binary": "roc_auc", "multiclass": "accuracy", "regression": "rmse"}
 
 
 def _list_options(roles: Roles, *, has_missing: bool) -> dict[str, Any]:
@@ -86,23 +86,31 @@ def write_commands(
     if roles.task != "counts" and (roles.label is None or not (roles.scores or roles.predictions)):
         return []
     options = {**of_source, **_list_options(roles, has_missing=has_missing)}
-    metric = _BY_SLICE.get(roles.task, "")
+    metric = _BY_TASK.get(roles.task, "")
     if metric == "roc_auc" and not roles.scores:
         metric = "accuracy"
-    has_slices = bool(roles.by and metric and not roles.query and not roles.split)
+    # By what, the metric, further arguments of `scan`, and whether the worst slice comes first.
+    further: list[tuple[str, str, dict[str, Any], bool]] = []
+    if metric and not roles.query:
+        if roles.by and not roles.split:
+            further.append((f"by {roles.by}", metric, {"by": roles.by}, True))
+        if roles.fold:
+            what = f"the mean over the values of {roles.fold}"
+            further.append((what, f"{metric}_macro", {"over": roles.fold}, False))
     if is_shell:
         words = _write_shell("evaluate", source, query, options)
         commands = [("all rows", shlex.join(words))]
-        if has_slices:
-            more = ["--metric", metric, "--by", str(roles.by), "--worst-first"]
-            commands.append((f"by {roles.by}", shlex.join([*words, *more])))
+        for what, name, more, is_sorted in further:
+            also = [word for key, value in more.items() for word in (f"--{key}", value)]
+            also += ["--worst-first"] if is_sorted else []
+            commands.append((what, shlex.join([*words, "--metric", name, *also])))
         return commands
     call_options = options if con is None else {**options, "con": _Name("con")}
     commands = [("all rows", f"{_write_python(source, query, call_options)}.evaluate().collect()")]
-    if has_slices:
-        call = _write_python(source, query, {**call_options, "by": roles.by})
-        text = f'{call}.evaluate("{metric}", worst_first=True).collect()'
-        commands.append((f"by {roles.by}", text))
+    for what, name, more, is_sorted in further:
+        call = _write_python(source, query, {**call_options, **more})
+        arguments = f'"{name}"' + (", worst_first=True" if is_sorted else "")
+        commands.append((what, f"{call}.evaluate({arguments}).collect()"))
     return commands
 
 

@@ -75,6 +75,7 @@ class Roles:
     time: str | None = None
     query: str | None = None
     split: str | None = None
+    fold: str | None = None
     by: str | None = None
     positive: Any = None
     maybe_label: tuple[str, ...] = ()

@@ -91,7 +91,10 @@ def write_report(
     if bound.source.once:
         raise RequestError(f"{bound.source.label} can be read once; pass a table or a file")
     headline = bound.evaluate(metrics, ci=ci).collect()
-    labels = request.parse_all(metrics, bound.task, bound.binding.has_score)
+    labels = request.parse_all(
+        metrics, bound.task, bound.binding.has_score, folds=bool(bound.binding.over),
+        catalogue=bound.catalogue,
+    )  # fmt: skip
     is_scored = bound.task == "binary" and bound.binding.has_score
     page = {
         "title": f"Predictions of {roles.get('label') or bound.source.label}",
@@ -99,6 +102,7 @@ def write_report(
         "task": bound.task,
         "ci": ci,
         "min_rows": min_rows,
+        "has_folds": bool(bound.binding.over),
         "has_models": bool(bound.binding.models),
         "answer": compare_models(bound, labels[0], ci),
         "headline": list(_add_differences(headline, bound, labels, ci)),

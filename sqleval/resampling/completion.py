@@ -11,7 +11,7 @@ import polars as pl
 from sqleval.catalog.request import PER_CLASS, Request, format_request
 from sqleval.common.sql_text import Value
 from sqleval.compiler.intervals import FEW_ROWS, INFINITE, MIN_PAIRS, read_range
-from sqleval.compiler.metric_rows import NO_CLOSED_FORM, NO_COUNTS, NO_SUM
+from sqleval.compiler.metric_rows import NO_CLOSED_FORM, NO_COUNTS, NO_SUM, POOLED
 from sqleval.errors import RequestError
 from sqleval.inputs.arguments import RESAMPLING_METHODS
 from sqleval.resampling.cells import (
@@ -341,9 +341,8 @@ def _join(
         end: _clip(bound + pl.col(f"_{end}") - pl.col("estimate"), requests)
         for end, bound in ends.items()
     }
-    method = pl.concat_str(
-        pl.col("method").str.extract(_UNITS), "_method", separator="; ", ignore_nulls=True
-    )
+    parts = [pl.col("method").str.extract(_UNITS), "_method", pl.col("method").str.extract(POOLED)]
+    method = pl.concat_str(parts, separator="; ", ignore_nulls=True)
     why = explain_missing(pl.col("defined"), pl.col("_stderr"))
     why = pl.when(pl.col("_too_few")).then(pl.lit(TOO_FEW_CLUSTERS)).otherwise(why)
     why = pl.when(pl.col("_are_counts")).then(why).otherwise(pl.lit(NO_COUNTS))

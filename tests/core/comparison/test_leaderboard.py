@@ -73,8 +73,14 @@ def test_order_of_rows_and_equal_models() -> None:
 def test_long_tables_folds_and_undefined_slices() -> None:
     long = rank(LONG, "roc_auc", {"score": "p"}, model="m", key="k")
     assert_frame_equal(long, rank(ROWS, "roc_auc"))
-    folds = rank(ROWS, "roc_auc", {"over": "fold"}, test="corrected_t")
+    over = {"over": "fold"}
+    folds = rank(ROWS, "roc_auc(average='macro')", over, test="corrected_t")
     assert folds["method"][1] == "corrected resampled t-test over folds"
+    # The rank is by the value over all rows, and the test of the mean over folds.
+    with pytest.raises(RequestError, match="name an average"):
+        rank(ROWS, "roc_auc", over, test="corrected_t")
+    pooled = rank(ROWS, "roc_auc", over)["note"].to_list()
+    assert pooled == ["pooled over 6 folds"] * 3
     positive = ROWS.filter(pl.col("y") == 1).with_columns(g=pl.lit("one class"))
     found = rank(pl.concat([ROWS, positive]), "roc_auc", {"by": "g"})
     one = found.filter(pl.col("g") == "one class")

@@ -376,8 +376,9 @@ def test_a_metric_and_its_mean_over_folds_have_one_test() -> None:
     metrics = ["roc_auc", "roc_auc(average='macro')"]
     found = compare(ROWS, metrics, {"over": "fold"}, test="corrected_t")
     plain, mean = (found.filter(metric=name).drop("metric") for name in metrics)
-    assert plain.height == 2
-    assert_frame_equal(mean, plain)
+    assert plain["note"].to_list() == ["mean over 6 folds"] * 2
+    assert mean["note"].null_count() == 2
+    assert_frame_equal(mean.drop("note"), plain.drop("note"))
 
 
 @pytest.mark.long
@@ -451,14 +452,14 @@ def test_folds_without_a_test_say_why() -> None:
     alike = "no test: the difference is the same in all folds"
     whole = "no test: a fold has all rows (of its repeat), so that no others train"
     few = ROWS.head(12).with_columns(fold=pl.int_range(12) % 3)
-    assert explain(ROWS.with_columns(b="a")) == alike
+    assert explain(ROWS.with_columns(b="a")) == f"{alike}; mean over 6 folds"
     # The differences of equal losses have rounding errors, which depend on the rows of the fold.
     equal = few.with_columns(a=0.3, b=0.6, y=pl.int_range(12) // 3 % 2)
-    assert explain(equal) == alike
+    assert explain(equal) == f"{alike}; mean over 3 folds"
     assert explain(ROWS.with_columns(fold=1)) == "no test: 1 fold with a value"
     named = ROWS.with_columns(pl.col("g").fill_null("u"), fold=1)
-    assert explain(named, ["g", "fold"]) == whole
-    ranked = "no test: the models have equal ranks in all folds"
+    assert explain(named, ["g", "fold"]) == f"{whole}; mean over 3 folds"
+    ranked = "no test: the models have equal ranks in all folds; values pooled over 6 folds"
     assert explain(ROWS.with_columns(b="a"), test="friedman") == ranked
 
 

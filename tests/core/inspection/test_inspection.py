@@ -134,7 +134,8 @@ def test_roles_are_suggested_and_the_commands_run_as_printed(name: str, tmp_path
     findings = sqleval.inspect(str(path))
     assert roles_of(findings) == roles
     commands = commands_of(findings)
-    assert len(commands) == 1 + ("slices" in roles and "role" not in roles)
+    slices = "slices" in roles and "role" not in roles
+    assert len(commands) == 1 + slices + ("fold" in roles and "query" not in roles)
     for command in commands:
         first, *words = shlex.split(command)
         assert first == "sqleval"
@@ -145,8 +146,10 @@ def test_roles_are_suggested_and_the_commands_run_as_printed(name: str, tmp_path
 def test_the_commands_for_the_data_run_as_printed(name: str) -> None:
     findings = sqleval.inspect(DATA / "classics" / f"{name}.parquet")
     assert problems_of(findings) == {}
-    (command,) = commands_of(findings)
+    command, over_folds = commands_of(findings)
     run(*shlex.split(command)[1:])
+    assert shlex.split(over_folds)[-2:] == ["--over", "fold"]
+    assert "average='macro'" in run(*shlex.split(over_folds)[1:])
 
 
 @pytest.mark.medium
