@@ -76,6 +76,11 @@ def check_long(binding: Binding) -> None:
         raise RequestError("model= is for one score in one table, without labels= or counts=")
     if binding.state is not None:
         raise RequestError("key= matches rows, and a state has none; paired=False goes without")
+    if binding.classes:
+        raise RequestError(
+            "key= matches the rows of models by one score or prediction, and here each class has a "
+            "score; bind the predicted class with prediction= (--prediction) instead"
+        )
     if "score" in binding.role and "prediction" in binding.role:
         raise RequestError("key= is for a score or a prediction, not for both; leave out one")
     if "role" in binding.role:

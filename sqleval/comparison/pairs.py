@@ -213,8 +213,8 @@ def find_loss_step(request: Request) -> tuple[Relation, str] | None:
     relation = request.relation
     if len(relation.reads) != 1 or "stderr" not in relation.columns:
         return None
-    step = request.catalogue.find(relation.reads[0]) and request.catalogue.get(relation.reads[0])
-    if not step or not is_row_level(step):
+    step = request.catalogue.portable(relation.reads[0])
+    if step is None or not is_row_level(step):
         return None
     (value,) = (item for item in relation.query.selects if item.alias_or_name == "value")
     means = set(step.header.get("means") or ())

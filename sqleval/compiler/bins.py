@@ -165,14 +165,19 @@ def create_tolerance_bins(tolerance: object, requests: Sequence[Request]) -> Bin
     return Bins(bits, tolerance=least, bounds=tuple(sorted(map(str, bounds))))
 
 
-def check_file_allows_bins(relation: Relation, values: Mapping[str, object]) -> None:
-    """Raise `RequestError` if a file needs every score."""
+def check_file_allows_bins(relation: Relation, values: Mapping[str, object], task: str) -> None:
+    """Raise `RequestError` if a file needs every score, or the rows of a regression."""
     unbinned = str(relation.header.get("unbinned", ""))
     option, _, value = unbinned.partition("=")
     current = values.get(option, relation.params[option].default) if value else None
     reads_scores = (
         "score" in relation.needs.get("predictions", ()) and "arranged" not in relation.when
     )
+    if task == "regression" and {"label", "prediction"} & {*relation.needs.get("predictions", ())}:
+        raise RequestError(
+            f"{relation.name} needs the label and the prediction of every row, and a state of a "
+            "regression holds sums of a step, such as those of errors"
+        )
     is_excluded = unbinned == "always" or (value and current == value)
     if is_excluded or (reads_scores and relation.name != "score_bins"):
         what = f"{relation.name}({option}={value!r})" if value else relation.name

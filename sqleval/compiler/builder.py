@@ -298,7 +298,7 @@ class Builder:
         """Place what a file reads, and return the names that it has in the statement."""
         self._check_roles(relation, scope)
         if self.bins is not None:
-            check_file_allows_bins(relation, scope.values)
+            check_file_allows_bins(relation, scope.values, self.binding.task)
             columns = find_columns(relation, intervals=self.has_intervals)
             for read in relation.reads:
                 self._columns_used.setdefault(read, set()).update(columns)

@@ -85,6 +85,11 @@ def check_request(
     if not takes_weights and (binding.is_weighted or binding.has_counts):
         what = "weight=" if binding.is_weighted else "counts="
         raise RequestError(f"{what} is given and this metric cannot use weights")
+    if not takes_weights and (builder.bins is not None or binding.state is not None):
+        raise RequestError(
+            "this metric cannot use weights, by which score bins (bins=, tolerance=) and states "
+            "count equal rows"
+        )
     if "threshold" in dict(request.parameters) and "prediction" in binding.role:
         raise RequestError("threshold= cannot change a prediction= that is given")
     domain = request.relation.header.get("domain")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from sqleval.catalog.catalogue import Catalogue
 from sqleval.common.columns import Column
 from sqleval.common.numbers import convert_scalar
 from sqleval.errors import RequestError
@@ -29,6 +30,7 @@ def from_state(
     threshold: float | None = None,
     con: Any = None,
     verify: bool = False,
+    catalogue: Catalogue | None = None,
 ) -> Predictions:
     """Return the predictions whose states these are, to be evaluated without their rows.
 
@@ -57,6 +59,8 @@ def from_state(
     verify : bool
         Check the page checksums of local Parquet files before a result is collected. States are
         written with checksums.
+    catalogue : Catalogue, optional
+        As for `scan`: the files of metrics of your own, which the states were built with.
 
     Returns
     -------
@@ -79,7 +83,7 @@ def from_state(
     """
     return create_state_predictions(
         open_states(states, con, verify=verify),
-        by=by, sets=sets, grain=grain, where=where, threshold=threshold,
+        by=by, sets=sets, grain=grain, where=where, threshold=threshold, catalogue=catalogue,
     )  # fmt: skip
 
 
@@ -91,6 +95,7 @@ def create_state_predictions(
     grain: str | None = None,
     where: str | None = None,
     threshold: float | None = None,
+    catalogue: Catalogue | None = None,
 ) -> Predictions:
     """Return the predictions of an opened state; see `from_state`."""
     threshold = convert_scalar(threshold)
@@ -129,7 +134,7 @@ def create_state_predictions(
         period=period,
         state=definition,
     )
-    return create_predictions(binding, source, None)
+    return create_predictions(binding, source, None, catalogue)
 
 
 def _check_keys_apart(definition: Definition, sets: Sequence[tuple[str, ...]]) -> None:

@@ -171,7 +171,7 @@ def _number_replicate(frame: pl.DataFrame, cells: Cells, number: int) -> pl.Data
 
 
 def bind_drawn(
-    frame: pl.DataFrame, cells: Cells, keys: Sequence[str]
+    frame: pl.DataFrame, cells: Cells, keys: Sequence[str], *, by_row: bool = False
 ) -> tuple[Source, Binding, pl.DataFrame]:
     """Return the source and the binding of drawn cells, whose last slice key is ``replicate``.
 
@@ -183,11 +183,18 @@ def bind_drawn(
         What they were drawn from.
     keys : sequence of str
         The slice keys among the columns; the others tell folds apart.
+    by_row : bool
+        Whether a cell is as many rows as were drawn of it, instead of one with a weight.
     """
     # Whole numbers add up exactly as weights, too, and sums of counts are slow 16-byte numbers.
     frame = frame.with_columns(pl.col("n").cast(pl.Float64))
-    roles: dict[str, Any] = {**cells.roles, "weight": "n"}
-    source, columns = embedded().describe(open_source(frame, name="_sqleval_rows"))
+    roles: dict[str, Any] = {**cells.roles} | ({} if by_row else {"weight": "n"})
+    source = open_source(frame, name="_sqleval_rows")
+    if by_row:
+        copies = "UNNEST(RANGE(CAST(r.n AS BIGINT)))"
+        relation = f"(SELECT r.* FROM {source.relation} AS r CROSS JOIN {copies})"
+        source = source.add_columns(relation, [], ["n"])
+    source, columns = embedded().describe(source)
     folds = [key for key in cells.keys if key not in keys]
     return source, bind(source, columns, **roles, by=[*keys, "replicate"], over=folds), frame
 
@@ -212,9 +219,19 @@ def evaluate_drawn(
     requests : sequence of Request
         The metrics.
     """
-    source, binding, frame = bind_drawn(frame, cells, keys)
-    result = run_drawn(compile_metrics(binding, tuple(requests)), source, frame)
+    parts: list[pl.DataFrame] = []
+    for by_row in (False, True):
+        chosen = tuple(each for each in requests if _takes_rows(each) == by_row)
+        if chosen:
+            source, binding, rows = bind_drawn(frame, cells, keys, by_row=by_row)
+            parts.append(run_drawn(compile_metrics(binding, chosen), source, rows))
+    result = pl.concat(parts, how="diagonal")
     return result.drop("n", "n_dropped", "low", "high", "method", "note")
+
+
+def _takes_rows(request: Request) -> bool:
+    """Whether a metric cannot use weights: a row that is drawn twice is two rows for it."""
+    return request.header.get("weights") == "none"
 
 
 def draw_replicates(cells: Cells, replicates: int, seed: int) -> Iterator[pl.DataFrame]:
