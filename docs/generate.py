@@ -523,7 +523,6 @@ def _rooms() -> str:
 def _sources() -> str:
     """Return each source, what reads it, and the test that has read it."""
     file = "inputs/test_source_page.py"
-    newest = _read_table(file, "NEWEST")
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
     rows = []
@@ -531,8 +530,8 @@ def _sources() -> str:
         needs = f"`sqleval[{extra}]`: {', '.join(extras[extra])}" if extra else ""
         module, _, function = test.partition(".")
         words = function.removeprefix("test_").replace("_", " ")
-        link = f"[{words}](../../tests/core/inputs/{module}.py)"
-        versions = "newest" if source in newest else "both"
+        link = f"[{words}](../../tests/{module}.py)"
+        versions = "newest" if module.startswith("engines/") else "both"
         rows.append((source, written, reader, needs, versions, against, link))
     names = ["source", "written as", "read by", "needs", "DuckDB, Polars", "tested with", "test"]
     engines = ", ".join(

@@ -362,6 +362,9 @@ ENGINES: dict[str, Callable[[], Engine]] = {
     engine.name: engine
     for engine in (DuckDB, Polars, DataFusion, ClickHouse, PostgreSQL, SQLite, Snowflake, Sail)
 }
+#: Those that the extra `dev` installs, and all others.
+HERE = {name: start for name, start in ENGINES.items() if start in (DuckDB, Polars, SQLite)}
+ELSEWHERE = {name: start for name, start in ENGINES.items() if name not in HERE}
 #: Engines that need a process of their own, and too much time for each test of the others.
 SLOW_ENGINES: dict[str, Callable[[], Engine]] = {Spark.name: Spark}
 

@@ -5,10 +5,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import adbc_driver_sqlite.dbapi as sqlite
+import deltalake
 import duckdb
+import lance
 import polars as pl
 import pyarrow as pa
 import pyarrow.dataset as ds
+from pyiceberg.catalog.sql import SqlCatalog
 
 from tests.support.flights import ROWS
 
@@ -222,6 +226,56 @@ def as_pandas_on_arrow(folder: Path) -> dict[str, Any]:
     return {"source": ROWS.to_pandas(use_pyarrow_extension_array=True)}
 
 
+def as_arrow_file(folder: Path) -> dict[str, Any]:
+    ROWS.write_ipc(folder / "rows.arrow")
+    return {"source": folder / "rows.arrow"}
+
+
+def as_delta_table(folder: Path) -> dict[str, Any]:
+    deltalake.write_deltalake(folder / "table", ROWS.to_arrow(), partition_by=["month"])
+    return {"source": folder / "table"}
+
+
+def as_iceberg_table(folder: Path) -> dict[str, Any]:
+    catalogue = SqlCatalog("c", uri=f"sqlite:///{folder}/c.db", warehouse=f"file://{folder}")
+    catalogue.create_namespace("lake")
+    table = catalogue.create_table("lake.rows", schema=ROWS.to_arrow().schema)
+    table.append(ROWS.to_arrow())
+    return {"source": table}
+
+
+def as_lance_dataset(folder: Path) -> dict[str, Any]:
+    lance.write_dataset(ROWS.to_arrow(), folder / "rows.lance")
+    return {"source": folder / "rows.lance"}
+
+
+def as_duckdb_file(folder: Path) -> dict[str, Any]:
+    with duckdb.connect(folder / "rows.duckdb") as con:
+        con.from_arrow(ROWS.to_arrow()).create("rows")
+    return {"source": f"{folder}/rows.duckdb#rows"}
+
+
+def as_sqlite_file(folder: Path) -> dict[str, Any]:
+    with sqlite.connect(str(folder / "rows.sqlite")) as con, con.cursor() as cursor:
+        cursor.adbc_ingest("rows", ROWS.to_arrow())
+        con.commit()
+    return {"source": f"{folder}/rows.sqlite#rows"}
+
+
+class Stream:
+    """Rows of another library, which gives them as Arrow and has no other method."""
+
+    def __init__(self, rows: Any) -> None:
+        self.rows = rows
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.rows.__arrow_c_stream__(requested_schema)
+
+
+def as_stream(folder: Path) -> dict[str, Any]:
+    return {"source": Stream(ROWS)}
+
+
 #: Each writes or holds the rows in its own way, and returns the arguments for ``scan``.
 MAKERS = [
     as_path, as_text, as_glob, as_deep_glob, as_list, as_list_of_patterns, as_folder,
@@ -233,6 +287,8 @@ MAKERS = [
     as_table_in_schema, as_table_in_catalog, as_table_called("predictions"),
     as_table_called("_source"), as_table_called("_audit"), as_table_called("cutoffs"),
     as_table_called("select"), as_pandas, as_pandas_with_index, as_pandas_on_arrow,
+    as_arrow_file, as_delta_table, as_iceberg_table, as_lance_dataset, as_duckdb_file,
+    as_sqlite_file, as_stream,
 ]  # fmt: skip
-READ_ONCE = (as_reader,)
+READ_ONCE = (as_reader, as_stream)
 NAMES = [make.__name__.removeprefix("as_") for make in MAKERS]

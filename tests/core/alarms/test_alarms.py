@@ -163,7 +163,6 @@ def test_two_means_without_variation_are_a_t_test() -> None:
 # -- the watch ---------------------------------------------------------------------------------
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(("tau", "yearly", "least", "most"), [(0.0, 1, 0, 4), (0.03, 20, 10, 40)])
 def test_false_alarms_follow_from_the_level(tau: float, yearly: int, least: int, most: int) -> None:
     frame = write_series(simulate(4, 60, 730, tau=tau), 0.03)
@@ -173,7 +172,6 @@ def test_false_alarms_follow_from_the_level(tau: float, yearly: int, least: int,
     assert found.filter(pl.col("is_worse").is_null())["period"].max() == "2026-01-07"
 
 
-@pytest.mark.medium
 def test_a_drop_is_found_and_not_absorbed_and_ends() -> None:
     values = simulate(5, 20, 200)
     values[3, 100:160] -= 0.05
@@ -208,7 +206,6 @@ def test_an_open_alarm_shows_the_mean_of_its_last_periods() -> None:
         assert mean == pytest.approx(values[2, max(start, now - 6) : now + 1].mean())
 
 
-@pytest.mark.medium
 def test_a_slow_drift_is_found() -> None:
     values = simulate(16, 20, 240)
     values[0, 100:] -= 0.001 * np.arange(140)
@@ -219,7 +216,6 @@ def test_a_slow_drift_is_found() -> None:
     assert str(worse["period"].min()) < "2026-05-31"  # day 150, when it is 0.05
 
 
-@pytest.mark.medium
 def test_a_fixed_baseline_and_a_metric_that_should_be_low() -> None:
     values = simulate(7, 5, 90)
     values[1, 60:] += 0.08
@@ -237,7 +233,6 @@ def test_a_fixed_baseline_and_a_metric_that_should_be_low() -> None:
     assert not watch_slices(frame, rule._replace(direction="higher"), Scale())["is_worse"].any()
 
 
-@pytest.mark.medium
 def test_a_difference_below_the_least_effect_raises_no_alarm() -> None:
     values = simulate(8, 3, 80, error=0.001)
     values[0, 40:] -= 0.01
@@ -319,7 +314,6 @@ def test_expected_alarms_of_a_limit_are_those_of_a_simulation() -> None:
     assert (weeks[:, 1:] & weeks[:, :-1]).any(axis=1).mean() == pytest.approx(0.8, abs=0.01)
 
 
-@pytest.mark.long
 def test_the_smallest_drop_of_a_watch_is_found_in_about_four_of_five() -> None:
     rule = Rule(by=0.005)
     past = write_series(simulate(13, 30, 60, tau=0.01), 0.03)

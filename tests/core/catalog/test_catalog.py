@@ -99,7 +99,6 @@ def test_the_catalogue_finds_every_file() -> None:
     assert {"roc_auc", "f1", "log_loss", "mse", "ndcg", "roc_curve"} <= set(names)
 
 
-@pytest.mark.medium
 def test_each_twin_states_its_condition_and_has_the_columns_of_its_portable_file() -> None:
     for paths in builtin().names.values():
         plain, *twins = [load_shipped(path) for path in paths]

@@ -133,7 +133,6 @@ def rows() -> pl.DataFrame:
     return pl.DataFrame({"y": label, "p": score, "g": rng.choice(["a", "b"], 400)})
 
 
-@pytest.mark.medium
 def test_foreign_metrics_beside_built_in_ones(catalogue: Catalogue, rows: pl.DataFrame) -> None:
     names = ["somers_d", "roc_auc", "matches", "accuracy", "largest_class"]
     scan = sqleval.scan(rows, label="y", score="p", by="g", catalogue=catalogue)

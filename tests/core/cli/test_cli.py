@@ -15,8 +15,6 @@ import sqleval
 from sqleval.cli import main, output
 from tests.support.commands import SQLEVAL, run, run_process
 
-pytestmark = pytest.mark.slow  # a process each, and the same engine as the tests of its parts
-
 ROOT = Path(__file__).parents[3]
 FLIGHTS = str(ROOT / "data" / "flights" / "predictions")
 ROLES = ("--label", "delayed", "--score", "p_boosted", "--nulls", "drop")
@@ -43,7 +41,6 @@ def test_json_holds_the_same_values_as_scikit_learn(flights: pl.DataFrame, tmp_p
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.long
 def test_models_by_slice_in_a_table() -> None:
     done = run(
         "evaluate", FLIGHTS, "--label", "delayed", "--score", "a=p_logistic", "--score",
@@ -56,7 +53,6 @@ def test_models_by_slice_in_a_table() -> None:
     ]
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("ending", ["csv", "json", "parquet", "txt"])
 def test_output_follows_the_file_ending(ending: str, tmp_path: Path) -> None:
     target = tmp_path / f"out.{ending}"
@@ -70,7 +66,6 @@ def test_output_follows_the_file_ending(ending: str, tmp_path: Path) -> None:
         assert "recall" in target.read_text()
 
 
-@pytest.mark.long
 def test_infinity_is_written_as_text() -> None:
     done = run("curve", "roc", FLIGHTS, *ROLES, "--drop-intermediate", "--format", "json")
     points = json.loads(done.stdout)
@@ -78,7 +73,6 @@ def test_infinity_is_written_as_text() -> None:
     assert points[-1]["fpr"] == points[-1]["tpr"] == 1.0
 
 
-@pytest.mark.long
 def test_confusion_of_classes() -> None:
     scores = [
         f"--score={name}={name.replace(' ', '_')}_boosted" for name in ("on time", "minor", "major")
@@ -92,7 +86,6 @@ def test_confusion_of_classes() -> None:
     assert {row["label"] for row in rows} == {"on time", "minor", "major"}
 
 
-@pytest.mark.long
 def test_late_labels_report_both_sides_on_stderr(tmp_path: Path) -> None:
     pl.DataFrame({"id": [1, 2, 3], "p": [0.2, 0.7, 0.4]}).write_parquet(tmp_path / "p.parquet")
     pl.DataFrame({"id": [1, 2, 9], "y": [0, 1, 1]}).write_parquet(tmp_path / "y.parquet")
@@ -106,7 +99,6 @@ def test_late_labels_report_both_sides_on_stderr(tmp_path: Path) -> None:
     assert (row["value"], row["n"], row["n_dropped"]) == (1.0, 2, 1)
 
 
-@pytest.mark.long
 def test_sql_runs_where_it_is_pasted() -> None:
     import duckdb
 
@@ -121,7 +113,6 @@ def test_sql_runs_where_it_is_pasted() -> None:
     assert "$beta_2" in with_params.stdout
 
 
-@pytest.mark.long
 def test_the_text_for_a_table_takes_what_evaluate_takes() -> None:
     import duckdb
 
@@ -158,7 +149,6 @@ def test_an_option_that_a_table_elsewhere_cannot_have_is_refused(options, messag
     assert message in done.stderr
 
 
-@pytest.mark.long
 def test_steps_show_each_relation_with_rows() -> None:
     done = run("sql", FLIGHTS, *ROLES, "-m", "precision", "--steps")
     shown = [line[3:] for line in done.stdout.splitlines() if line.startswith("-- ")]
@@ -167,7 +157,6 @@ def test_steps_show_each_relation_with_rows() -> None:
     assert "129,049" in done.stdout or "129049" in done.stdout
 
 
-@pytest.mark.long
 def test_inspect_names_what_is_wrong_and_what_helps(tmp_path: Path) -> None:
     path = tmp_path / "bad.parquet"
     pl.DataFrame(
@@ -231,7 +220,6 @@ WRONG = [
 ]  # fmt: skip
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("arguments", "message"), WRONG, ids=lambda v: str(v)[:40])
 def test_wrong_use_is_one_clear_line_and_exit_code_2(
     arguments: tuple[str, ...], message: str
@@ -275,15 +263,12 @@ def test_a_suffix_is_checked_before_anything_is_computed(
     assert message in run(*arguments, code=2).stderr
 
 
-@pytest.mark.long
 def test_an_engine_failure_is_exit_code_3() -> None:
     failing = "SELECT 1 AS y, CAST(error('disk on fire') AS DOUBLE) AS p"
     done = run_process("evaluate", "--query", failing, "--label", "y", "--score", "p", code=3)
     assert "disk on fire" in done.stderr
 
 
-@pytest.mark.long
-@pytest.mark.slow
 def test_debug_shows_the_traceback() -> None:
     done = subprocess.run(
         [SQLEVAL, "--debug", "evaluate", "nowhere.parquet", *ROLES],
@@ -306,7 +291,6 @@ def test_debug_keeps_the_exit_code_of_an_engine(flags: tuple[str, ...], tmp_path
     assert "error: the history" in done.stderr
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_a_closed_pipe_is_silent(unbuffered: str) -> None:
     command = f"'{SQLEVAL}' curve pr '{FLIGHTS}' {' '.join(ROLES)} --format csv | head -n 1"
@@ -318,7 +302,6 @@ def test_a_closed_pipe_is_silent(unbuffered: str) -> None:
     assert done.stderr == ""
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("verb", sorted(main.sqleval.commands))
 def test_each_verb_has_help_with_an_example(verb: str) -> None:
     command = main.sqleval.commands[verb]
@@ -330,7 +313,6 @@ def test_each_verb_has_help_with_an_example(verb: str) -> None:
         assert not [line for line in shown.splitlines() if len(line) > 80], path
 
 
-@pytest.mark.medium
 def test_outputs_are_whole_or_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = tmp_path / "rows.csv"
     rows.write_text("y,p\n0,0.1\n1,0.8\n", encoding="utf-8")

@@ -27,7 +27,6 @@ def lake(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.medium
 def test_files_that_a_command_names_can_be_read(
     lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -84,7 +83,6 @@ def test_a_query_of_a_missing_file_is_told_so(end: str, tmp_path: Path) -> None:
     assert "query= is empty" in run("evaluate", "--query", " ", *ROLES, code=2).stderr
 
 
-@pytest.mark.medium
 def test_a_query_cannot_change_settings_or_write(lake: Path) -> None:
     named = SELECT.format(lake / "open" / "part=a" / "rows.parquet")
     copied = f"COPY ({named}) TO '{lake}/out.csv'"
@@ -107,7 +105,6 @@ def test_the_library_is_not_confined_by_a_command_before(lake: Path) -> None:
     assert found.collect().height == 1
 
 
-@pytest.mark.medium
 def test_a_job_reads_its_own_sources(lake: Path) -> None:
     ROWS.select("key", "delayed").write_parquet(lake / "labels.parquet")
     ROWS.drop("delayed").write_parquet(lake / "preds.parquet")
@@ -122,7 +119,6 @@ def test_a_job_reads_its_own_sources(lake: Path) -> None:
     assert list((lake / "states").glob("*.parquet"))
 
 
-@pytest.mark.medium
 def test_a_tilde_in_a_job_is_the_home_folder(
     lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -141,7 +137,6 @@ def test_a_tilde_in_a_job_is_the_home_folder(
     assert [each.name for each in (tmp_path / "jobs").iterdir() if each.suffix != ".yml"] == []
 
 
-@pytest.mark.medium
 def test_a_command_writes_to_its_output(lake: Path) -> None:
     source = str(lake / "open")
     run("split", source, "--key", "key", "--output", str(lake / "a" / "split.parquet"))
@@ -159,7 +154,6 @@ def test_a_command_writes_to_its_output(lake: Path) -> None:
     run("split", "check", str(lake / "a" / "split.parquet"), source, "--key", "key")
 
 
-@pytest.mark.long
 def test_memory_may_spill_to_disk(lake: Path, set_threads: Callable[[int], None]) -> None:
     set_threads(1)
     sqleval.configure(memory_limit="60MB")
@@ -175,7 +169,6 @@ def test_memory_may_spill_to_disk(lake: Path, set_threads: Callable[[int], None]
     embedded().close()
 
 
-@pytest.mark.medium
 def test_a_database_that_a_command_names_can_be_read(lake: Path) -> None:
     file = lake / "rows.duckdb"
     with duckdb.connect(file) as con:
@@ -188,7 +181,6 @@ def test_a_database_that_a_command_names_can_be_read(lake: Path) -> None:
     run("evaluate", str(file), "--query", other, *ROLES, code=2)
 
 
-@pytest.mark.medium
 def test_names_with_brackets_and_stars_can_be_read(
     lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

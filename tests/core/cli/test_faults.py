@@ -63,8 +63,6 @@ def list_left(folder: Path) -> list[str]:
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
 
 
-@pytest.mark.long
-@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 @pytest.mark.parametrize("name", STOPPED)
 def test_a_signal_stops_a_command_and_leaves_nothing(name: str, tmp_path: Path) -> None:
@@ -81,8 +79,6 @@ def test_a_signal_stops_a_command_and_leaves_nothing(name: str, tmp_path: Path) 
     assert list_left(tmp_path) == ["out", "spill"]
 
 
-@pytest.mark.long
-@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 def test_a_signal_stops_a_job(tmp_path: Path) -> None:
     i = pl.int_range(700_000, eager=True).alias("i")
@@ -141,8 +137,6 @@ def list_commands(source: list[str], room: list[str]) -> list[list[str]]:
     ]
 
 
-@pytest.mark.long
-@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="limits of POSIX")
 @pytest.mark.parametrize("lacking", ["memory", "disk"])
 def test_a_full_disk_is_an_error_and_leaves_no_file(tmp_path: Path, lacking: str) -> None:
@@ -162,7 +156,6 @@ def test_a_full_disk_is_an_error_and_leaves_no_file(tmp_path: Path, lacking: str
     assert list_left(tmp_path) == ["out", "spill"]
 
 
-@pytest.mark.long
 @pytest.mark.skipif(os.name != "posix", reason="limits of POSIX")
 def test_outputs_on_a_full_disk(tmp_path: Path) -> None:
     write_rows(tmp_path / "rows.parquet", "none", checksums=False, rows=3_000)

@@ -91,7 +91,6 @@ print(rows.sqleval.evaluate("roc_auc", label="y", score="p").collect()["value"].
 """
 
 
-@pytest.mark.long
 def test_a_module_of_another_package_is_not_the_command(tmp_path: Path) -> None:
     package = tmp_path / "pkg"
     package.mkdir()
@@ -162,7 +161,6 @@ def test_the_list_has_a_line_for_each_metric_in_a_pipe() -> None:
     assert {row["family"] for row in sqleval.metrics()} <= {line.strip() for line in lines}
 
 
-@pytest.mark.slow
 def test_a_matrix_is_drawn(tmp_path: Path) -> None:
     done = run("confusion", "-", "--label", "y", "--score", "p", "--plot",
                str(tmp_path / "matrix.svg"), stdin=ROWS.write_csv().encode())  # fmt: skip
@@ -193,7 +191,6 @@ def test_an_interrupt_while_the_command_starts_is_one_line(module: str) -> None:
     assert done.stderr == b"\nerror: interrupted\n"
 
 
-@pytest.mark.long
 @pytest.mark.skipif(os.name != "posix", reason="terminals of POSIX")
 def test_an_interrupt_gives_the_cursor_of_the_terminal_back() -> None:
     import pty  # not on Windows
@@ -215,7 +212,6 @@ def test_an_interrupt_gives_the_cursor_of_the_terminal_back() -> None:
     assert shown.rindex(b"\x1b[?25l") < shown.rindex(b"\x1b[?25h") < shown.rindex(b"error: ")
 
 
-@pytest.mark.long
 def test_the_library_leaves_interrupts_alone() -> None:
     code = (
         "import signal, sqleval, sqleval.cli.main as main\n"

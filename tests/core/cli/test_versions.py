@@ -80,8 +80,6 @@ def expected() -> tuple[pl.DataFrame, ...]:
     return summer, year, newest
 
 
-@pytest.mark.slow
-@pytest.mark.long
 @pytest.mark.parametrize("write", [copy_to_delta, copy_to_iceberg])
 def test_an_old_version_gives_the_numbers_of_its_files(
     write: Callable[[Path], Copy], tmp_path: Path, expected: tuple[pl.DataFrame, ...]

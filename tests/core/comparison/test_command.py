@@ -32,7 +32,6 @@ def long(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(path)
 
 
-@pytest.mark.medium
 def test_formats(wide: str, tmp_path: Path) -> None:
     call = ["compare", wide, *SCORES, "-m", "roc_auc", "-m", "log_loss", "--by", "g"]
     expected = compare(ROWS, ["roc_auc", "log_loss"], {"score": {"a": "a", "b": "b"}, "by": "g"})
@@ -59,7 +58,6 @@ def test_infinite_ends_are_json(wide: str) -> None:
     assert row["high"] == "inf"
 
 
-@pytest.mark.medium
 def test_every_option(wide: str, long: str) -> None:
     call = ["compare", wide, *SCORES, "--format", "json", "--replicates", "100", "-m"]
     (row,) = json.loads(run(*call, "f1", "--cluster", "user", "--seed", "3", "--ci", "0.8").stdout)
@@ -98,7 +96,6 @@ def test_errors_are_one_line(wide: str, arguments: list[str], message: str) -> N
     assert len(done.stderr.strip().splitlines()) == 1
 
 
-@pytest.mark.medium
 def test_sentences_name_the_models() -> None:
     scan = {"by": "g", "sets": "overall"}
     found = compare(ROWS, "roc_auc", scan)

@@ -128,7 +128,6 @@ def test_a_model_that_cannot_be_a_text_is_refused(kind: str) -> None:
         bound.compare(model="m", paired=False).collect()
 
 
-@pytest.mark.medium
 def test_models_that_are_numbers() -> None:
     numbers = LONG.with_columns(pl.col("m").replace_strict({"a": 1, "b": 2, "c": 3}))
     for options in ({"key": "k"}, {"paired": False, "baseline": "2"}):
@@ -159,7 +158,6 @@ def test_scipy_is_an_extra(monkeypatch: pytest.MonkeyPatch) -> None:
         sqleval.scan(ROWS, label="y", score=MODELS).compare("roc_auc")
 
 
-@pytest.mark.medium
 def test_unmatched_rows_are_counted() -> None:
     some = LONG.filter(~((pl.col("m") == "b") & (pl.col("k") < 40)))
     found = compare(some, ["roc_auc", "f1", "accuracy"], {"score": "p"}, model="m", key="k")
@@ -176,7 +174,6 @@ def count_warnings(collect: Callable[[], Any]) -> tuple[pl.DataFrame, int]:
         return collect(), len(caught)
 
 
-@pytest.mark.medium
 def test_rows_and_labels_without_a_partner_are_counted_as_evaluate_counts_them() -> None:
     late = pl.concat(
         [ROWS.select("k", "y").tail(350), pl.DataFrame({"k": [900, 901], "y": [1, 1]})]
@@ -215,7 +212,6 @@ def test_counts_are_counted_as_evaluate_counts_them() -> None:
     assert found.select("n", "n_dropped").row(0) == (n, dropped)
 
 
-@pytest.mark.medium
 @pytest.mark.parametrize("test", [None, "bootstrap"])
 def test_models_are_judged_on_the_same_rows(test: str | None) -> None:
     gaps = ROWS.with_columns(
@@ -233,7 +229,6 @@ def test_models_are_judged_on_the_same_rows(test: str | None) -> None:
     assert (row["n"], row["n_dropped"]) == (160, 240)
 
 
-@pytest.mark.long
 def test_labels_of_any_kind_are_the_same() -> None:
     # Of the bootstrap f1 alone: it reads the label of scores as that of decisions.
     metrics = [*CLOSED, "f1"]
@@ -248,7 +243,6 @@ def test_labels_of_any_kind_are_the_same() -> None:
     assert_frame_equal(compare(ROWS.drop("y"), metrics, late), expected)
 
 
-@pytest.mark.long
 def test_scores_of_any_kind_are_the_same() -> None:
     metrics = ["roc_auc", "f1(threshold=0.3)", "accuracy(threshold=0.3)"]
     expected = compare(ROWS, metrics)
@@ -267,7 +261,6 @@ def test_scores_of_any_kind_are_the_same() -> None:
     )
 
 
-@pytest.mark.medium
 def test_predictions_of_two_classes() -> None:
     decided = ROWS.with_columns(pl.col("a", "b", "c") >= 0.5)
     scan = {"score": None, "prediction": MODELS}
@@ -285,7 +278,6 @@ def test_predictions_of_two_classes() -> None:
     assert_frame_equal(found, expected.filter(metric="accuracy"))
 
 
-@pytest.mark.long
 def test_names_that_need_quotes() -> None:
     names = {"y": 'la\'bel "x"', "a": "model", "b": 'b"', "c": "c'", "g": "slice", "user": "n"}
     rows = ROWS.rename(names)
@@ -315,7 +307,6 @@ EDGES = pl.concat(
 )
 
 
-@pytest.mark.medium
 @pytest.mark.parametrize("options", [
     {}, {"test": "bootstrap"}, {"margin": 0.05}, {"margin": 0.05, "alternative": "greater"},
     {"alternative": "less"}, {"paired": False},
@@ -356,7 +347,6 @@ def test_losses_without_a_test_say_why(test: str) -> None:
         assert "normal approximation" in notes["one row"]
 
 
-@pytest.mark.medium
 @pytest.mark.parametrize("test", ["corrected_t", "friedman", "nemenyi"])
 def test_folds_without_a_test_say_why(test: str) -> None:
     scan = TWO | {"over": "g"}
@@ -374,7 +364,6 @@ def test_folds_without_a_test_say_why(test: str) -> None:
     assert compare(EDGES.clear(), "roc_auc", scan | {"by": "f"}, test=test).is_empty()
 
 
-@pytest.mark.medium
 @pytest.mark.parametrize("by", [(), "g"])
 def test_empty_inputs(by: Any) -> None:
     metrics = [*CLOSED, "f1"]
@@ -389,7 +378,6 @@ def test_empty_inputs(by: Any) -> None:
     assert left_out["p_value"].null_count() == left_out.height
 
 
-@pytest.mark.long
 def test_weights_that_are_not_counts_have_no_test() -> None:
     rows = ROWS.with_columns(w=pl.lit(0.25))
     found = compare(rows, ["roc_auc", "f1"], {"weight": "w"})
@@ -398,7 +386,6 @@ def test_weights_that_are_not_counts_have_no_test() -> None:
     assert clustered["p_value"].null_count() == 0
 
 
-@pytest.mark.medium
 def test_verdicts_in_words() -> None:
     rng = np.random.default_rng(1)
     label = rng.integers(0, 2, 500)
@@ -462,7 +449,6 @@ def test_one_sided_verdicts(
         assert sum("no evidence for 1 slice" in sentence for sentence in sentences) == evidence
 
 
-@pytest.mark.medium
 @pytest.mark.parametrize("side", ["two-sided", "less"])
 def test_verdicts_of_ranks_that_contradict_the_mean(side: str) -> None:
     """Losses are lower in nearly all rows, and far higher in a few."""
@@ -485,7 +471,6 @@ def test_verdicts_of_ranks_that_contradict_the_mean(side: str) -> None:
     assert row["verdict"] == f"b is worse than a by {row['difference']:.3g}"
 
 
-@pytest.mark.medium
 @pytest.mark.parametrize("test", [None, "bootstrap", "corrected_t"])
 def test_a_slice_key_may_have_the_name_of_an_inner_column(test: str | None) -> None:
     keys = ("wins", "stderr", "replicate", "slice_1", "estimate")
@@ -498,7 +483,6 @@ def test_a_slice_key_may_have_the_name_of_an_inner_column(test: str | None) -> N
         assert_frame_equal(found.drop(others).rename({name: "g"}), plain)
 
 
-@pytest.mark.long
 def test_states_of_periods_are_compared_within_the_bounds_of_their_bins() -> None:
     metrics = [*CLOSED, "f1"]
     rows = LONG.filter(pl.col("m") != "c")
@@ -526,7 +510,6 @@ def test_states_of_periods_are_compared_within_the_bounds_of_their_bins() -> Non
     assert widths[1] > 4 * widths[0]
 
 
-@pytest.mark.medium
 def test_a_baseline_without_rows_in_a_slice_has_a_note() -> None:
     rows = LONG.filter((pl.col("m") != "a") | (pl.col("g") == "s"))
     found = compare(rows, "roc_auc", {"score": "p", "by": "g"}, model="m", paired=False)

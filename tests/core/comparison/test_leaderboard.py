@@ -27,7 +27,6 @@ def rank(source: Any = ROWS, metrics: Any = METRICS, scan: Any = None, **options
     return found
 
 
-@pytest.mark.long
 def test_each_row_is_that_of_a_comparison_with_the_best(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gc.collect", lambda: 0)  # statsmodels collects garbage at each call
     compare_slices = cache(
@@ -52,7 +51,6 @@ def test_each_row_is_that_of_a_comparison_with_the_best(monkeypatch: pytest.Monk
         assert part["is_tied"][0] is bool((adjusted >= 0.05).any())
 
 
-@pytest.mark.long
 def test_order_of_rows_and_equal_models() -> None:
     rows = ROWS.with_columns(c="a")
     found = rank(rows, "roc_auc")
@@ -69,7 +67,6 @@ def test_order_of_rows_and_equal_models() -> None:
     assert metrics == ["roc_auc"] * 3 + ["log_loss"] * 3 + ["f1"] * 3
 
 
-@pytest.mark.medium
 def test_long_tables_folds_and_undefined_slices() -> None:
     long = rank(LONG, "roc_auc", {"score": "p"}, model="m", key="k")
     assert_frame_equal(long, rank(ROWS, "roc_auc"))

@@ -59,7 +59,6 @@ def test_rows_follow_from_the_standard_error(power: float, alternative: str) -> 
     assert found["n"].to_list() == [n] * 3
 
 
-@pytest.mark.medium
 def test_the_rows_needed_have_the_power() -> None:
     rng = np.random.default_rng(0)
 
@@ -82,7 +81,6 @@ def test_the_rows_needed_have_the_power() -> None:
     assert 0.72 < (tests["p_value"] < 0.05).mean() < 0.86
 
 
-@pytest.mark.medium
 def test_one_model_and_a_like_one_of_different_rows() -> None:
     rng = np.random.default_rng(1)
     label = rng.integers(0, 2, 4000)
@@ -102,7 +100,6 @@ def test_one_model_and_a_like_one_of_different_rows() -> None:
     assert of_state["rows_needed"].item() == pytest.approx(expected, rel=0.2)
 
 
-@pytest.mark.medium
 def test_auc_of_a_state() -> None:
     state = sqleval.scan(ROWS, label="y", score="a").state("roc_auc").collect()
     found = sqleval.from_state(state).sample_size("roc_auc", difference=0.02).collect()
@@ -112,7 +109,6 @@ def test_auc_of_a_state() -> None:
     assert found["detectable_difference"].item() == pytest.approx(expected, rel=0.1)
 
 
-@pytest.mark.long
 def test_undefined_slices_and_tests_without_a_standard_error() -> None:
     positive = ROWS.filter(pl.col("y") == 1).with_columns(g=pl.lit("one class"))
     found = plan(pl.concat([ROWS, positive]), "roc_auc", {"by": "g"})

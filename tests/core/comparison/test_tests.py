@@ -21,6 +21,7 @@ from sqleval.comparison.compare import COLUMNS
 from tests.support.comparison import assert_frame_equal
 from tests.support.draws import score_draws
 from tests.support.references import compute_delong
+from tests.support.versions import needs
 
 from .data import LONG, MODELS, ROWS, compare, compare_one, draw_models
 
@@ -81,7 +82,6 @@ def test_areas_whose_difference_does_not_vary_are_not_said_to_be_alike() -> None
         assert found["difference"].to_list() == ([-0.5, -1.0] if second == "b" else [0.0, 0.0])
 
 
-@pytest.mark.long
 def test_mcnemar_is_that_of_statsmodels() -> None:
     label, a, b = arrays(ROWS, "y", "a", "b")
     cases = [
@@ -125,7 +125,6 @@ def test_tests_of_row_losses_are_those_of_scipy(name: str, side: str) -> None:
     assert (row["low"], row["high"]) == (None, None)
 
 
-@pytest.mark.medium
 def test_regression_models() -> None:
     rng = np.random.default_rng(6)
     truth = rng.normal(size=200)
@@ -172,7 +171,6 @@ def draw_statistics(name: str) -> list[np.ndarray]:
     return [score_draws(label, p, picks)[name] for p, picks in drawn]
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "paired"), [("f1", True), ("f1", False), ("average_precision", True)]
 )
@@ -191,7 +189,6 @@ def test_the_bootstrap_is_that_of_drawn_rows(name: str, paired: bool) -> None:
     assert row["n"] == (400 if paired else 800)
 
 
-@pytest.mark.medium
 def test_biases_of_two_models_are_in_the_interval() -> None:
     """Replicates of a maximum are too high; whether by as much for both models is not known."""
     few = ROWS.filter((pl.col("y") == 0) | (pl.col("k") % 12 == 0))
@@ -217,7 +214,6 @@ def test_few_rows_of_a_class_are_noted() -> None:
     assert (row["low"], row["high"]) == (-1, 1)  # no difference of two shares is larger
 
 
-@pytest.mark.medium
 def test_slices_without_a_row_of_every_model_say_so() -> None:
     rows = ROWS.with_columns(b=pl.when(pl.col("g") == "s").then(None).otherwise("b"))
     scan = {"score": {"a": "a", "b": "b"}, "by": "g", "nulls": "drop"}
@@ -228,7 +224,6 @@ def test_slices_without_a_row_of_every_model_say_so() -> None:
         assert lost["verdict"].to_list() == ["no test"] * 2
 
 
-@pytest.mark.long
 def test_clusters_of_equal_size_have_the_t_test_of_their_means() -> None:
     rng = np.random.default_rng(8)
     rate = np.repeat(rng.normal(0.3, 0.3, 60), 8)
@@ -255,7 +250,6 @@ def test_clusters_of_equal_size_have_the_t_test_of_their_means() -> None:
     assert (one["low"], one["note"]) == (None, "no test: one cluster")
 
 
-@pytest.mark.medium
 @pytest.mark.parametrize("paired", [True, False])
 @pytest.mark.parametrize(("name", "statistic"), [
     ("roc_auc", roc_auc_score), ("f1", lambda y, p: f1_score(y, p >= 0.5)),
@@ -303,7 +297,6 @@ def count_degrees(sizes: np.ndarray) -> float:
     return float(np.trace(weighed) ** 2 / np.trace(weighed @ weighed))
 
 
-@pytest.mark.medium
 def test_many_clusters_are_left_out_in_blocks() -> None:
     rows = draw_models(3_000).with_columns(u=pl.int_range(3_000) // 3, v=pl.int_range(3_000) // 20)
     names = [compare_one(rows, "accuracy", cluster=name) for name in ("u", "v")]
@@ -314,7 +307,6 @@ def test_many_clusters_are_left_out_in_blocks() -> None:
     assert widths[0] == pytest.approx(widths[1], rel=0.15)
 
 
-@pytest.mark.medium
 def test_what_clusters_leave_undefined() -> None:
     rows = draw_models(90).with_columns(
         y=pl.when(pl.int_range(90) < 40).then("y").otherwise(0), u=pl.int_range(90) // 45
@@ -326,7 +318,7 @@ def test_what_clusters_leave_undefined() -> None:
     assert alike["note"] == "no test: the difference is the same without each of the clusters"
 
 
-@pytest.mark.slow  # DuckDB 1 has no logarithm of 0
+@needs("DuckDB 1 has no logarithm of 0", duckdb="2")
 @pytest.mark.parametrize("options", [{"cluster": "u"}, {"test": "bootstrap", "replicates": 100}])
 def test_an_infinite_difference_has_no_test(options: dict[str, Any]) -> None:
     rows = draw_models(90).with_columns(b=0.0, u=pl.int_range(90) // 45)
@@ -335,7 +327,6 @@ def test_an_infinite_difference_has_no_test(options: dict[str, Any]) -> None:
     assert row["note"].startswith("no test: a metric is infinite")
 
 
-@pytest.mark.long
 def test_weights_are_copies() -> None:
     copies = ROWS[np.repeat(np.arange(ROWS.height), ROWS["w"].to_numpy())]
     metrics, two = ["roc_auc", "accuracy"], {"score": {"a": "a", "b": "b"}}
@@ -371,7 +362,6 @@ def test_the_corrected_t_test_of_folds() -> None:
         assert row["baseline_value"] == pytest.approx(values[:, 0].mean())
 
 
-@pytest.mark.medium
 def test_a_metric_and_its_mean_over_folds_have_one_test() -> None:
     metrics = ["roc_auc", "roc_auc(average='macro')"]
     found = compare(ROWS, metrics, {"over": "fold"}, test="corrected_t")
@@ -381,7 +371,6 @@ def test_a_metric_and_its_mean_over_folds_have_one_test() -> None:
     assert_frame_equal(mean.drop("note"), plain.drop("note"))
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("test", ["corrected_t", "friedman", "nemenyi"])
 def test_rows_without_a_fold_or_a_score_are_dropped(test: str) -> None:
     """As if they were not there, and counted; a table with a row per model too."""
@@ -442,7 +431,6 @@ def test_each_set_of_slices_has_its_folds(test: str) -> None:
     assert_frame_equal(found.filter(by="overall").drop("by", "g"), overall)
 
 
-@pytest.mark.medium
 def test_folds_without_a_test_say_why() -> None:
     def explain(rows: pl.DataFrame, over: Any = "fold", test: str = "corrected_t") -> str:
         row = compare_one(rows, "log_loss", scan={"over": over}, test=test)
@@ -463,7 +451,6 @@ def test_folds_without_a_test_say_why() -> None:
     assert explain(ROWS.with_columns(b="a"), test="friedman") == ranked
 
 
-@pytest.mark.medium
 def test_friedman_and_nemenyi_over_data_sets() -> None:
     values = fold_values()
     expected = stats.friedmanchisquare(*values.T)
@@ -482,7 +469,6 @@ def test_friedman_and_nemenyi_over_data_sets() -> None:
     assert (np.sign(lower["statistic"]) == -np.sign(lower["difference"])).all()
 
 
-@pytest.mark.long
 def test_equivalence_and_non_inferiority() -> None:
     own, baseline = losses(ROWS, "brier_score")
     for margin in (0.02, 0.2):
@@ -512,7 +498,6 @@ def test_equivalence_and_non_inferiority() -> None:
         assert found["verdict"].str.contains(verdict, literal=True).all()
 
 
-@pytest.mark.medium
 def test_p_values_are_adjusted_over_slices(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gc.collect", lambda: 0)  # statsmodels collects garbage at each call
     rows = draw_models(700, 3).with_columns(g=pl.col("user") % 7)
@@ -531,7 +516,6 @@ def test_p_values_are_adjusted_over_slices(monkeypatch: pytest.MonkeyPatch) -> N
 ALL = ["roc_auc", "log_loss", "accuracy", "f1"]
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(("test", "metrics", "over"), [
     (None, ALL, False), ("bootstrap", "log_loss", False),
     ("wilcoxon", "log_loss", False), ("mcnemar_exact", "accuracy", False),
@@ -552,7 +536,6 @@ def test_models_that_change_places(test: str | None, metrics: Any, over: bool) -
     assert_series_equal(found, one["statistic"].filter(signed), rel_tol=1e-9, abs_tol=1e-12)
 
 
-@pytest.mark.long
 def test_long_and_wide_tables_are_equal() -> None:
     metrics = ["roc_auc", "log_loss", "accuracy", "f1"]
     scan = {"by": "g", "sets": "overall"}
@@ -578,7 +561,6 @@ def test_long_and_wide_tables_are_equal() -> None:
     )
 
 
-@pytest.mark.long
 def test_different_rows_per_model() -> None:
     first, second = draw_models(300, 5), draw_models(200, 6)
     rows = pl.concat(
@@ -599,7 +581,6 @@ def test_different_rows_per_model() -> None:
     assert (other["low"], other["high"]) == pytest.approx((-row["high"], -row["low"]), rel=1e-9)
 
 
-@pytest.mark.medium
 def test_multiclass_models() -> None:
     rng = np.random.default_rng(4)
     truth = rng.choice(["x", "y", "z"], 300)
@@ -629,7 +610,6 @@ def test_multiclass_models() -> None:
     assert (found["high"] - found["low"])[1] / 2 == pytest.approx(half, rel=0.17)
 
 
-@pytest.mark.long
 def test_filters_and_columns_of_a_lazy_comparison() -> None:
     bound = sqleval.scan(ROWS, label="y", score=MODELS, by="g")
     lazy = bound.compare(["roc_auc", "f1"], replicates=100)

@@ -80,10 +80,7 @@ def beside(exact: pl.DataFrame, binned: pl.DataFrame) -> pl.DataFrame:
     return exact.select(*keys, exact="value").join(binned, on=keys, validate="1:1")
 
 
-@pytest.mark.long
-@pytest.mark.parametrize(
-    ("weight", "bits"), [(None, 1), pytest.param("w", 3, marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize(("weight", "bits"), [(None, 1), ("w", 3)])
 def test_the_exact_value_is_inside_every_bound(weight: str | None, bits: int) -> None:
     frame = sets(7, 160)
     bound = sqleval.scan(frame, label="y", score="p", by="set", weight=weight)
@@ -125,7 +122,6 @@ def arranged(
             yield label, inside.max() if label == first else inside.min()
 
 
-@pytest.mark.medium
 def test_auc_and_ks_attain_their_bounds() -> None:
     rng = np.random.default_rng(3)
     frames: list[pl.DataFrame] = []
@@ -171,7 +167,6 @@ SCORED = pl.DataFrame(
 )
 
 
-@pytest.mark.medium
 @pytest.mark.parametrize(("by", "weight"), [((), None), ("g", "w")])
 def test_sums_and_decisions_stay_exact(weight: str | None, by: Any) -> None:
     bound = sqleval.scan(SCORED, label="y", score="p", weight=weight, by=by)
@@ -196,7 +191,6 @@ def test_an_interval_becomes_wider_by_the_bound() -> None:
         close(other["low"], one["low"], 1e-2 if ranked else 1e-12)
 
 
-@pytest.mark.long
 def test_the_points_of_a_curve_are_points_of_the_exact_curve() -> None:
     bound = sqleval.scan(SCORED, label="y", score="p", by="g")
     for name in ("roc", "pr", "ks", "gain", "cost_lines"):
@@ -205,7 +199,6 @@ def test_the_points_of_a_curve_are_points_of_the_exact_curve() -> None:
         assert some.join(every, on=every.columns, how="anti", nulls_equal=True).is_empty()
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("kind", range(7))
 def test_a_tolerance_holds(kind: int, monkeypatch: pytest.MonkeyPatch) -> None:
     # As of more than 200,000 rows, of which the first 65,536 scores decide the plan and the bins.
@@ -330,7 +323,6 @@ def test_the_audit_sees_every_row(
         close(binned["value"][1], exact["value"][1], 1e-12)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("rows", [0, 1])
 def test_no_rows_and_one(rows: int) -> None:
     bound = sqleval.scan(SCORED.head(rows), label="y", score="p")
@@ -356,7 +348,6 @@ class Counting:
         return pl.io.plugins.register_io_source(read, schema=schema)
 
 
-@pytest.mark.medium
 def test_a_stream_has_one_reader() -> None:
     stream = Counting(SCORED.to_arrow())
     bound = sqleval.scan(stream.batches(), label="y", score="p")
@@ -370,7 +361,6 @@ def test_a_stream_has_one_reader() -> None:
         close(one, other, 1e-12)
 
 
-@pytest.mark.long
 def test_late_labels_and_models_and_a_given_prediction(tmp_path: Path) -> None:
     frame = SCORED.with_row_index("id").with_columns(
         q=1 - pl.col("p"), d=(pl.col("p") > 0.3).cast(pl.Int8)

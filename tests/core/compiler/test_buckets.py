@@ -71,7 +71,6 @@ def group_rows(frame: pl.DataFrame) -> dict[str, list[tuple[Any, ...]]]:
     return grouped
 
 
-@pytest.mark.medium
 @pytest.mark.parametrize(("first", "names"), list_statements(), ids=matrix.name_statement)
 def test_every_metric_and_curve(first: matrix.Call, names: list[str]) -> None:
     source = matrix.tables()[first.table]
@@ -106,7 +105,6 @@ SHAPES = {
 }
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("shape", SHAPES)
 def test_no_bucket_has_many_rows(shape: str) -> None:
     rng = np.random.default_rng(3)
@@ -173,7 +171,6 @@ def test_scores_next_to_cuts(names: list[str], has_ties: bool) -> None:
     assert_close(found.rows(), expected.collect().drop("method", strict=False).rows())
 
 
-@pytest.mark.medium
 def test_intervals_of_more_positives_than_levels() -> None:
     rng = np.random.default_rng(7)
     scores = rng.random(6_000)
@@ -187,7 +184,6 @@ def test_intervals_of_more_positives_than_levels() -> None:
         assert found[:3] == pytest.approx(expected, rel=1e-12)
 
 
-@pytest.mark.medium
 @pytest.mark.parametrize("has_ties", [False, True])
 def test_dominance_of_weighted_slices(has_ties: bool) -> None:
     rng = np.random.default_rng(9)

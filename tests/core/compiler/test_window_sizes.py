@@ -15,9 +15,9 @@ from sqleval.frontend.predictions import Predictions
 from tests.core.compiler.test_buckets import compile_buckets, list_statements
 from tests.support import spark_process
 from tests.support import support_matrix as matrix
+from tests.support.versions import needs
 
-#: The text is the same with every DuckDB, but older ones print plans in another form.
-pytestmark = [pytest.mark.medium, pytest.mark.slow]
+pytestmark = needs("older engines print plans in another form, of the same text", duckdb="2")
 
 LIMIT = spark_process.ROWS_INTO_ONE_PARTITION
 MODELS = {"even": "even", "noise": "noise"}

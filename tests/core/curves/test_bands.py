@@ -51,7 +51,6 @@ def evaluate_pr(label: np.ndarray, score: np.ndarray, grid: np.ndarray) -> np.nd
     return highest[np.searchsorted(recall, grid - 1e-12)]
 
 
-@pytest.mark.medium
 @pytest.mark.parametrize(("curve", "x", "evaluate"), [
     ("roc", "fpr", evaluate_roc), ("pr", "recall", evaluate_pr),
 ])  # fmt: skip
@@ -93,7 +92,6 @@ def test_bands_of_bins_are_exact_intervals() -> None:
             assert ends == pytest.approx((expected.low, expected.high), abs=1e-9)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("curve", ["roc", "calibration"])
 def test_clusters_widen_a_band(curve: str) -> None:
     # Each row six times over, so that a cluster is worth one row.
@@ -109,7 +107,6 @@ def test_clusters_widen_a_band(curve: str) -> None:
     assert measure(clustered) == pytest.approx(measure(single), rel=0.25)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("curve", ["roc", "calibration"])
 def test_order_files_and_slices_change_nothing(curve: str, tmp_path: Any) -> None:
     # From replicates, as all other curves, and from exact intervals.
@@ -130,7 +127,6 @@ def test_order_files_and_slices_change_nothing(curve: str, tmp_path: Any) -> Non
     assert not other["low"].equals(plain.filter(pl.col("g") == "a")["low"])
 
 
-@pytest.mark.long
 def test_models_have_bands_each_and_a_source_may_be_a_database() -> None:
     rows = FEW.with_columns(q=1 - pl.col("p"))
     both = band(rows, scan={"score": {"a": "p", "b": "q"}}, replicates=100)
@@ -141,7 +137,6 @@ def test_models_have_bands_each_and_a_source_may_be_a_database() -> None:
         assert_frame_equal(band(con.sql("FROM rows"), replicates=100), one)
 
 
-@pytest.mark.medium
 def test_a_state_has_bands() -> None:
     state = sqleval.scan(ROWS, label="y", score="p").state("roc_auc", bins=9).collect()
     found = sqleval.from_state(state).curve("roc", ci=0.9, replicates=200).collect()
@@ -150,7 +145,6 @@ def test_a_state_has_bands() -> None:
     assert apart.drop_nans().median() == pytest.approx(1, abs=0.15)
 
 
-@pytest.mark.long
 def test_classes_have_bands_each() -> None:
     rng = np.random.default_rng(1)
     shares = rng.dirichlet([1, 1, 1], 300)
@@ -165,7 +159,6 @@ def test_classes_have_bands_each() -> None:
     assert apart.drop_nans().median() == pytest.approx(1, abs=0.2)
 
 
-@pytest.mark.medium
 def test_without_variance_there_is_no_band() -> None:
     rows = pl.DataFrame({"y": [0, 1] * 20 + [1] * 5, "p": [0.1, 0.9] * 20 + [0.5] * 5,
                          "g": ["apart"] * 40 + ["one class"] * 5})  # fmt: skip
@@ -178,7 +171,6 @@ def test_without_variance_there_is_no_band() -> None:
     assert empty["low"].null_count() == empty.height
 
 
-@pytest.mark.long
 def test_filters_and_columns_of_a_lazy_band() -> None:
     lazy = sqleval.scan(FEW, label="y", score="p", by="g").curve("roc", ci=0.9, replicates=100)
     found = lazy.filter(pl.col("g") == "a").select("fpr", "low").collect()
@@ -202,7 +194,6 @@ def test_wrong_options(curve: str, options: dict[str, Any], message: str) -> Non
         band(pl.concat([ROWS, pl.DataFrame({"y": [None], "p": [0.5]})], how="diagonal_relaxed"))
 
 
-@pytest.mark.long
 def test_bands_of_the_lowest_cost_are_corrected_for_its_bias() -> None:
     # A minimum over thresholds is too low in a sample, and lower still in replicates.
     found = band(curve="cost", scan={"by": "g"}, replicates=100)
@@ -220,7 +211,6 @@ def test_bands_of_the_lowest_cost_are_corrected_for_its_bias() -> None:
     assert found.filter(value > most + 1e-12).is_empty()
 
 
-@pytest.mark.long
 def test_the_ends_of_curves_hold_the_true_one() -> None:
     """Scores that are calibrated and uniform: TPR = 1 - (1 - sqrt(FPR))^2, precision 0.85."""
     rng = np.random.default_rng(8)

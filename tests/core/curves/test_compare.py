@@ -37,7 +37,6 @@ def compare(rows: Any, curve: str = "roc", **options: Any) -> pl.DataFrame:
     return found
 
 
-@pytest.mark.medium
 def test_the_difference_is_that_of_the_curves() -> None:
     rows = draw_rows(400, 0.4)
     found = compare(rows)
@@ -60,7 +59,6 @@ def test_the_difference_is_that_of_the_curves() -> None:
     assert (found["start"][1:] > found["end"][:-1]).all()
 
 
-@pytest.mark.long
 def test_few_of_equal_models_differ() -> None:
     sets = 24
     rows = draw_rows(100 * sets).with_columns(g=pl.int_range(pl.len()) % sets)
@@ -74,7 +72,6 @@ def test_few_of_equal_models_differ() -> None:
     ).height
 
 
-@pytest.mark.medium
 @pytest.mark.parametrize("curve", ["roc", "pr", "gain", "cost"])
 def test_a_better_model_is_found(curve: str) -> None:
     rows = draw_rows(300, 1.5)
@@ -91,7 +88,6 @@ def test_a_better_model_is_found(curve: str) -> None:
     )
 
 
-@pytest.mark.long
 def test_crossing_curves_are_named() -> None:
     rng = np.random.default_rng(2)
     label = rng.integers(0, 2, 2000)
@@ -108,7 +104,6 @@ def test_crossing_curves_are_named() -> None:
     assert "; the curves cross near 0." in found["verdict"][0]
 
 
-@pytest.mark.long
 def test_order_and_slices_change_nothing() -> None:
     rows = draw_rows(360, 0.3).with_columns(g=pl.int_range(pl.len()) % 3, w=pl.lit(2))
     call: dict[str, Any] = {"scan": {"by": "g", "sets": "overall"}, "replicates": 100}
@@ -122,7 +117,6 @@ def test_order_and_slices_change_nothing() -> None:
     assert_frame_equal(whole, compare(rows, replicates=100))
 
 
-@pytest.mark.long
 def test_rows_without_a_score_of_every_model_are_left_out() -> None:
     rows = draw_rows(250, 0.3)
     lost = rows.with_columns(b=pl.when(pl.col("k") % 5 > 0).then("b"))
@@ -132,7 +126,6 @@ def test_rows_without_a_score_of_every_model_are_left_out() -> None:
         compare(lost)
 
 
-@pytest.mark.long
 def test_undefined_slices_say_why() -> None:
     rows = draw_rows(100, 0.3).with_columns(g=pl.lit("both"))
     positive = rows.filter(pl.col("y") == 1).with_columns(g=pl.lit("one class"))
@@ -168,7 +161,6 @@ def test_wrong_input(scan: dict[str, Any], options: dict[str, Any], message: str
         sqleval.scan(rows, **{"label": "y", "score": MODELS} | scan).compare_curves(**options)
 
 
-@pytest.mark.medium
 def test_the_command_prints_the_ranges(tmp_path: Any) -> None:
     path = tmp_path / "rows.parquet"
     draw_rows(300, 1.5).write_parquet(path)

@@ -133,7 +133,6 @@ def test_scores_beyond_the_reference_belong_to_its_outer_bins() -> None:
     assert found["note"].item() is None
 
 
-@pytest.mark.medium
 def test_weights() -> None:
     own = RNG.integers(0, 4, 400), RNG.integers(1, 3, 300)
     old, new = frame(JUNE, w=own[0]), frame(JULY, w=own[1])
@@ -162,7 +161,6 @@ def test_missing_scores_are_counted() -> None:
     assert found["value"].to_list() == [0] * 5
 
 
-@pytest.mark.medium
 def test_sides_without_rows() -> None:
     some, none = frame([0.1, 0.2]), frame([0.1, 0.2]).clear()
     for pair, note in (
@@ -234,7 +232,6 @@ def test_labels_of_several_types() -> None:
     assert sqleval.drift(*real, "ks", label="y")["value"].item() == 0.25
 
 
-@pytest.mark.long
 def test_noise_is_about_the_mean_without_drift() -> None:
     runs, rng = 150, np.random.default_rng(3)
     old, new = (frame(rng.random(n * runs), g=np.repeat(range(runs), n)) for n in (300, 480))
@@ -260,7 +257,6 @@ def rows_with_labels(scores: np.ndarray, seed: int) -> pl.DataFrame:
     )
 
 
-@pytest.mark.medium
 @pytest.mark.parametrize("bins", [3, 11])
 def test_states_have_bounds_that_hold(bins: int) -> None:
     old, new = rows_with_labels(JUNE, 1), rows_with_labels(JULY, 2)
@@ -282,7 +278,6 @@ def test_states_have_bounds_that_hold(bins: int) -> None:
         assert (found["high"] - found["low"]).max() <= 2.0 ** (2 - bins)
 
 
-@pytest.mark.medium
 def test_the_label_and_the_mix_of_states_are_exact() -> None:
     old, new = rows_with_labels(JUNE, 1), rows_with_labels(JULY, 2)
     new = new.with_columns(y=pl.when(pl.col("p") > 0.1).then("y"))  # the others are late

@@ -47,7 +47,6 @@ print(first[0], *shown())
 """
 
 
-@pytest.mark.medium
 def test_limits_reach_the_engine(tmp_path: Path) -> None:
     assert run(SETTINGS, str(tmp_path)).split() == ["1", "1", "512.0", "MiB"]
 
@@ -64,8 +63,6 @@ print(len(seen) > 1, 0.49 < found["value"].item() < 0.51)
 """
 
 
-@pytest.mark.long
-@pytest.mark.slow
 def test_what_does_not_fit_is_spilled_and_removed(tmp_path: Path) -> None:
     assert run(SPILLED, str(tmp_path)).split() == ["True", "True"]
     assert list(tmp_path.iterdir()) == []
@@ -242,8 +239,6 @@ print(sqleval.scan(query=query, label="y", score="p").evaluate("prevalence").col
 """
 
 
-@pytest.mark.long
-@pytest.mark.slow
 def test_progress_is_reported_and_can_stop_a_statement() -> None:
     assert run(PROGRESS).split() == ["True", "True", "True", "True", "1"]
 
@@ -291,7 +286,6 @@ except KeyboardInterrupt:
 """
 
 
-@pytest.mark.long
 def test_an_interrupt_stops_at_once_and_leaves_nothing(tmp_path: Path) -> None:
     # Enough to spill for some seconds.
     query = LONG.replace("1000000000", "8000000")
@@ -303,7 +297,6 @@ def test_an_interrupt_stops_at_once_and_leaves_nothing(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.long
 def test_an_interrupt_stops_a_query_at_once(tmp_path: Path) -> None:
     runs = tmp_path / "runs"
     command = [sys.executable, "-c", IN_PYTHON, str(runs)]
@@ -340,7 +333,6 @@ except KeyboardInterrupt:
 """
 
 
-@pytest.mark.medium
 def test_a_second_interrupt_does_not_leave_the_statement_alone() -> None:
     assert run(TWICE).split() == ["interrupted", "2", "True"]
 
@@ -369,6 +361,5 @@ threading.Thread(target=go_on).start()
 """
 
 
-@pytest.mark.medium
 def test_statements_use_the_same_threads_unless_one_waits_for_another() -> None:
     assert run(THREADS).split() == ["True", "False", "False", "fork", "0", "later"]

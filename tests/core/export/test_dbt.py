@@ -84,7 +84,6 @@ def test_another_export_replaces_the_files_of_the_first(tmp_path: Path) -> None:
     assert project["vars"] == {"predictions": "lake.preds"}
 
 
-@pytest.mark.medium
 def test_the_definition_is_of_the_statement(tmp_path: Path) -> None:
     def read_definition(*more: str) -> str:
         export(tmp_path / "out", "preds", *BASIC, "-m", "ks", *more)
@@ -161,7 +160,6 @@ def test_a_baseline_is_from_its_first_to_its_last_day(
     }  # fmt: skip
 
 
-@pytest.mark.medium
 @pytest.mark.parametrize(
     ("options", "roles", "metrics"),
     [
@@ -227,7 +225,6 @@ def test_every_role_is_kept(
     )  # fmt: skip
 
 
-@pytest.mark.medium
 def test_another_definition_evaluates_again(tmp_path: Path) -> None:
     import duckdb
 

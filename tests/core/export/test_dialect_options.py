@@ -1,10 +1,11 @@
-"""Each option of `evaluate` as text for other engines, run there and compared with DuckDB."""
+"""Each option of `evaluate` as text for other engines, run on those that need no server."""
 
 from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -17,10 +18,8 @@ import sqleval
 from sqleval import DataError, RequestError
 from sqleval.errors import UnmatchedRows
 from sqleval.export.statement import export_statement
-from tests.support.engines import ENGINES, Engine
+from tests.support.engines import HERE, Engine
 from tests.support.support_matrix import compare
-
-pytestmark = pytest.mark.slow  # the texts are for engines other than the oldest DuckDB
 
 
 def _rows() -> dict[str, pa.Table]:
@@ -143,11 +142,18 @@ ASKED = {
 }  # fmt: skip
 
 
-@pytest.fixture(scope="module", params=list(ENGINES))
-def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
-    with ENGINES[request.param]() as running:
+@contextmanager
+def start(make: Callable[[], Engine]) -> Iterator[Engine]:
+    """Start an engine that has the tables."""
+    with make() as running:
         for name, rows in TABLES.items():
             running.load(name, rows)
+        yield running
+
+
+@pytest.fixture(scope="module", params=HERE)
+def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
+    with start(HERE[request.param]) as running:
         yield running
 
 
@@ -203,7 +209,6 @@ def _whole(engine: Engine, output: str | None) -> str | None:
     return re.sub(r"\.0(?=[ ;])", "", output) if output and is_snowflake else output
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("name", ASKED)
 def test_options_give_what_evaluate_gives(engine: Engine, name: str) -> None:
     asked = ASKED[name]
@@ -242,7 +247,6 @@ WRONG = {
 }  # fmt: skip
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("name", WRONG)
 def test_a_verdict_is_the_error_that_evaluate_raises(engine: Engine, name: str) -> None:
     asked = WRONG[name]

@@ -1,4 +1,4 @@
-"""SQL text for other engines: parsed in every dialect, and run where the engine is installed."""
+"""SQL text for other engines, run on those that need no server; what is refused and quoted."""
 
 from __future__ import annotations
 
@@ -8,25 +8,14 @@ from functools import cache
 
 import pytest
 import sqlglot
-from sqlglot import ErrorLevel
 
 from sqleval import RequestError
-from sqleval.export.dialects import DIALECTS
 from sqleval.export.statement import export_statement
 from tests.support import support_matrix as matrix
-from tests.support.engines import ENGINES
-
-#: What sqlfluff parses: it takes seconds for a text, so that every dialect has another, short one.
-_SHORT = {
-    "bigquery": "`f1_macro_of_means` of classes",
-    "databricks": "`accuracy` of classes",
-    "redshift": "`rmse`",
-    "trino": "`ndcg`",
-    "tsql": "`ks`",
-}
+from tests.support.engines import ENGINES, HERE
 
 
-def _cells(column: str) -> tuple[dict[str, str], list[str]]:
+def read_cells(column: str) -> tuple[dict[str, str], list[str]]:
     """Return a column of the page by request, and the page's reasons."""
     lines = matrix.PAGE.read_text(encoding="utf-8").splitlines()
     header, _, *rows = (
@@ -98,11 +87,14 @@ def _evaluate(first: str, names: tuple[str, ...], ci: float | None) -> Rows:
     return _group_by_metric(frame.columns, frame.rows())
 
 
-@pytest.mark.long
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ENGINES)
+@pytest.mark.parametrize("name", HERE)
 def test_the_page_agrees_with_the_engine(name: str) -> None:
-    cells, reasons = _cells(name)
+    check_engine(name)
+
+
+def check_engine(name: str) -> None:
+    """Compare the statements of all metrics and curves, as run on an engine, with the page."""
+    cells, reasons = read_cells(name)
     equal = [asked for asked in matrix.every() if cells[asked.shown] == "="]
     assert {asked.name for asked in equal if _has_interval(asked)} == _WITH_INTERVALS
     wrong: dict[object, str] = {}
@@ -120,30 +112,6 @@ def test_the_page_agrees_with_the_engine(name: str) -> None:
             for metric, rows in expected.items():
                 wrong[first.name, metric] = matrix.compare(got[metric], rows)
     assert not any(wrong.values()), {key: each for key, each in wrong.items() if each}
-
-
-@pytest.mark.long
-@pytest.mark.slow
-@pytest.mark.parametrize("dialect", matrix.TEXT_ONLY)
-def test_the_text_parses_back_in_its_dialect(dialect: str) -> None:
-    from sqlfluff.core import Linter  # of the extra `engines`
-
-    # The other dialects are run by an engine, in the test above.
-    cells, reasons = _cells(DIALECTS[dialect])
-    for asked in matrix.every():
-        if cells[asked.shown] != "t":
-            refused = matrix.statement(asked, dialect)[1]
-            assert refused == reasons[int(cells[asked.shown]) - 1], asked.name
-    written = [asked for asked in matrix.every() if cells[asked.shown] == "t"]
-    for first, names in matrix.together(written):
-        sql = export_statement(names, dialect, first.table, nulls="drop", **first.roles)
-        (tree,) = sqlglot.parse(sql, dialect=dialect, error_level=ErrorLevel.RAISE)
-        assert tree is not None
-        assert not list(tree.find_all(sqlglot.exp.Placeholder))
-    asked = next(each for each in written if each.shown == _SHORT[dialect])
-    sql, _ = matrix.statement(asked, dialect)
-    parsed = Linter(dialect=dialect).parse_string(sql)
-    assert not parsed.violations, (asked.name, parsed.violations[:1])
 
 
 ROLES = {"label": "y", "score": "p"}

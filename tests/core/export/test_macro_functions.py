@@ -27,7 +27,6 @@ def random_scores(rng: np.random.Generator, n: int) -> np.ndarray:
     return kinds[rng.integers(len(kinds))]()
 
 
-@pytest.mark.long
 def test_bounds_of_the_aggregate_hold_the_exact_area(console: duckdb.DuckDBPyConnection) -> None:
     rng = np.random.default_rng(3)
     columns: dict[str, list[Any]] = {"i": [], "bits": [], "y": [], "p": []}
@@ -71,7 +70,6 @@ def test_the_aggregate_is_exact(console: duckdb.DuckDBPyConnection) -> None:
             console.execute(query)
 
 
-@pytest.mark.long
 def test_the_aggregate_as_part_of_queries(console: duckdb.DuckDBPyConnection) -> None:
     con = console
     sql = "SELECT g, sqleval.auc(y, p) AS a FROM preds GROUP BY g"

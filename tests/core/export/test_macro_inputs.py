@@ -90,8 +90,6 @@ def test_inputs(call: str, own: duckdb.DuckDBPyConnection, folder: Path) -> None
     assert list(row) == ["slice", "metric", "value", "n", "n_dropped", "note"]
 
 
-@pytest.mark.medium
-@pytest.mark.slow
 @pytest.mark.parametrize("label", NAMES)
 def test_columns_of_any_name(label: str, own: duckdb.DuckDBPyConnection) -> None:
     # Also swapped: the label in a column called score. Each label ends with another score.
@@ -114,8 +112,6 @@ def test_columns_of_any_name(label: str, own: duckdb.DuckDBPyConnection) -> None
     assert [*{row["slice"][label]: 0 for row in rows}] == [0, 1]
 
 
-@pytest.mark.medium
-@pytest.mark.slow
 @pytest.mark.parametrize("place", range(0, 9, 3))
 def test_columns_of_any_name_for_evaluate(place: int, own: duckdb.DuckDBPyConnection) -> None:
     # `evaluate` plans every metric: each name is a slice every time, and those of its arguments
@@ -225,7 +221,6 @@ def test_scores_outside_that_are_taken(call: str, console: duckdb.DuckDBPyConnec
     assert console.execute(call_of(call)).fetchall()
 
 
-@pytest.mark.medium
 def test_defaults_that_scores_outside_leave_out(console: duckdb.DuckDBPyConnection) -> None:
     create_table(console, pl.DataFrame({"y": [1, 0, 1], "p": [4.0, 0.4, 0.9]}), "t")
     rows = fetch_rows(console, "FROM sqleval.evaluate('t', label := y, score := p)")

@@ -20,7 +20,6 @@ MACROS = (
 )
 
 
-@pytest.mark.long
 def test_each_statement_ends_a_line_and_no_other_semicolon_stands() -> None:
     statements = write_script().split(";\n")
     assert statements.pop() == ""
@@ -31,7 +30,6 @@ def test_each_statement_ends_a_line_and_no_other_semicolon_stands() -> None:
     assert len(duckdb.extract_statements(write_script())) == len(statements)
 
 
-@pytest.mark.long
 def test_statements_one_by_one(console: duckdb.DuckDBPyConnection) -> None:
     with duckdb.connect() as con:
         for statement in write_script().split(";\n"):
@@ -39,7 +37,6 @@ def test_statements_one_by_one(console: duckdb.DuckDBPyConnection) -> None:
         assert con.execute(MACROS).fetchall() == console.execute(MACROS).fetchall()
 
 
-@pytest.mark.long
 def test_each_call_of_the_help_runs(console: duckdb.DuckDBPyConnection) -> None:
     rows = fetch_rows(console, "FROM sqleval.help()")
     assert {row["name"] for row in rows} >= {relation.name for relation in FILES} - {
@@ -57,7 +54,6 @@ def test_each_call_of_the_help_runs(console: duckdb.DuckDBPyConnection) -> None:
     assert not wrong, "\n".join(wrong)
 
 
-@pytest.mark.medium
 def test_every_macro_has_a_comment(console: duckdb.DuckDBPyConnection) -> None:
     sql = "FROM duckdb_functions() WHERE schema_name = 'sqleval' AND function_name[1] <> '_'"
     rows = console.execute(f"SELECT DISTINCT function_name, comment {sql}").fetchall()
@@ -65,7 +61,6 @@ def test_every_macro_has_a_comment(console: duckdb.DuckDBPyConnection) -> None:
     assert [name for name, comment in rows if not comment] == []
 
 
-@pytest.mark.medium
 def test_a_table_without_rows_has_a_row_that_says_so(console: duckdb.DuckDBPyConnection) -> None:
     console.execute("CREATE OR REPLACE TEMP TABLE rowless (y INT, p DOUBLE, c VARCHAR, g VARCHAR)")
     calls = [
@@ -83,7 +78,6 @@ def test_a_table_without_rows_has_a_row_that_says_so(console: duckdb.DuckDBPyCon
     assert console.execute(check.format(calls[0])).fetchone() == (1,)
 
 
-@pytest.mark.long
 def test_metrics_may_be_a_text(console: duckdb.DuckDBPyConnection) -> None:
     console.execute(
         "CREATE OR REPLACE TEMP TABLE two AS FROM (VALUES (0, 0.1), (1, 0.8)) AS t(y, p)"
@@ -103,7 +97,6 @@ def test_help_names_parameters_and_the_release(console: duckdb.DuckDBPyConnectio
     assert console.execute("SELECT sqleval.version()").fetchone() == (sqleval.__version__,)
 
 
-@pytest.mark.medium
 def test_an_upgrade_drops_what_a_release_no_longer_has(tmp_path: Path) -> None:
     file = str(tmp_path / "preds.duckdb")
     with duckdb.connect(file) as con:
@@ -119,12 +112,10 @@ def test_an_upgrade_drops_what_a_release_no_longer_has(tmp_path: Path) -> None:
         assert {name for (name,) in con.execute(left).fetchall()} == {"ks", "help", "of_a_user"}
 
 
-@pytest.mark.slow
 def test_command_prints_the_script() -> None:
     assert run_process("macros").stdout == write_script()
 
 
-@pytest.mark.long
 def test_command_installs_into_a_file(tmp_path: Path, console: duckdb.DuckDBPyConnection) -> None:
     file = tmp_path / "own's preds.duckdb"
     made: list[list[tuple[str, str]]] = []
@@ -147,14 +138,10 @@ def test_command_installs_into_a_file(tmp_path: Path, console: duckdb.DuckDBPyCo
     assert made[1] == made[0]
 
 
-@pytest.mark.long
-@pytest.mark.slow
 def test_command_refuses_an_empty_name() -> None:
     assert "--install: name the DuckDB file" in run("macros", "--install", "", code=2).stderr
 
 
-@pytest.mark.long
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["text", "no folder", "folder"])
 def test_command_refuses_a_file_that_is_not_a_database(kind: str, tmp_path: Path) -> None:
     path = {"text": tmp_path / "a.txt", "no folder": tmp_path / "none" / "a.duckdb"}.get(
@@ -195,7 +182,6 @@ def test_only_the_named_columns_are_read(
     assert {column for scan in scans for column in re.findall(r"\w+", scan)} == {"y", "p"}
 
 
-@pytest.mark.medium
 @pytest.mark.parametrize(
     ("metrics", "weight"),
     [("NULL", ", weight := w"), ("['roc_auc', 'ks', 'f1', 'log_loss']", "")],
@@ -208,7 +194,6 @@ def test_many_metrics_scan_once(
     assert len(re.findall(r'"name": "(?:READ_PARQUET|PARQUET_SCAN)\s*"', text)) == 1
 
 
-@pytest.mark.long
 def test_metrics_share_their_sorts(wide: str, console: duckdb.DuckDBPyConnection) -> None:
     roles = f"'{wide}', label := y, score := p"
     alone, two, counted = (

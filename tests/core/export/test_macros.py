@@ -43,8 +43,6 @@ ALONE = [
 ]  # fmt: skip
 
 
-@pytest.mark.long
-@pytest.mark.slow
 @pytest.mark.parametrize(("data", "other"), ALONE)
 def test_every_metric_alone(data: Data, other: bool, console: duckdb.DuckDBPyConnection) -> None:
     create_table(console, data.frame)
@@ -105,20 +103,16 @@ WITH_PARAMETERS = ("plain", "weights and keys")
 READING = {"labels as words", "labels -1 and 1"}
 
 
-@pytest.mark.medium
 @pytest.mark.parametrize(
     ("data", "other"),
     [
         *(
-            pytest.param(
-                data, False, id=f"{data}-defaults",
-                marks=[pytest.mark.slow] if data.name == "labels -1 and 1" else [],
-            )
+            pytest.param(data, False, id=f"{data}-defaults")
             for data in ALL
             if data.name in TOGETHER.get(data.kind, ())
         ),
         *(
-            pytest.param(data, True, id=f"{data}-parameters", marks=pytest.mark.slow)
+            pytest.param(data, True, id=f"{data}-parameters")
             for data in ALL
             if data.name in WITH_PARAMETERS and data.kind in TOGETHER
         ),
@@ -171,7 +165,6 @@ def evaluate_takes(data: Data) -> set[str]:
     return classes if data.kind == "multiclass" else {*GIVEN} - curves
 
 
-@pytest.mark.long
 def test_the_default_metrics_are_those_of_the_library(console: duckdb.DuckDBPyConnection) -> None:
     for data in ALL:
         if data.name != "plain" or data.kind not in ("binary", "multiclass"):
@@ -187,7 +180,6 @@ def five_rows(kind: Kind) -> sqleval.Predictions:
     return sqleval.scan(drawn(kind, 5), **ROLES[kind])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("relation", FILES, ids=lambda relation: relation.name)
 def test_every_file_has_the_macros_that_the_library_allows(
     relation: Relation, console: duckdb.DuckDBPyConnection
@@ -224,13 +216,12 @@ CURVES = [
 ]  # fmt: skip
 
 
-@pytest.mark.medium
 @pytest.mark.parametrize(
     ("data", "other"),
     [
         *(pytest.param(data, False, id=f"{data}-defaults") for data in CURVES),
         *(
-            pytest.param(data, True, id=f"{data}-parameters", marks=pytest.mark.slow)
+            pytest.param(data, True, id=f"{data}-parameters")
             for data in ALL
             if data.name in WITH_PARAMETERS and data.kind in COSTS
         ),

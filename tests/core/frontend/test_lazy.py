@@ -49,7 +49,6 @@ def test_the_columns_are_always_the_same() -> None:
     assert models.evaluate("roc_auc").collect_schema().names() == ["g", "model", *TALL]
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("engine", ["in-memory", "streaming"])
 def test_both_engines_of_polars(engine: Literal["in-memory", "streaming"]) -> None:
     few = "carrier IN ('HA', 'OO', 'VX', 'YV')"
@@ -107,8 +106,6 @@ def test_a_result_can_be_written_without_being_held(tmp_path: Path) -> None:
     assert_frame_equal(pl.read_parquet(tmp_path / "result.parquet"), result.collect())
 
 
-@pytest.mark.long
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["file", "frame", "stream", "table", "relation"])
 def test_eight_threads_on_every_kind_of_source(kind: str, path: Path) -> None:
     con = duckdb.connect()
@@ -129,7 +126,6 @@ def test_eight_threads_on_every_kind_of_source(kind: str, path: Path) -> None:
         assert_frame_equal(got, expected[i % 3])
 
 
-@pytest.mark.medium
 def test_threads_may_share_one_connection_through_two_scans() -> None:
     con = duckdb.connect()
     con.from_arrow(SMALL.to_arrow()).create("rows")
@@ -148,7 +144,6 @@ def test_threads_may_share_one_connection_through_two_scans() -> None:
         assert len(set(pool.map(one, range(16)))) == 1
 
 
-@pytest.mark.long
 def test_threads_may_share_one_connection_through_its_relations() -> None:
     con = duckdb.connect()
     con.from_arrow(SMALL.to_arrow()).create("rows")
@@ -162,7 +157,6 @@ def test_threads_may_share_one_connection_through_its_relations() -> None:
         assert len(set(pool.map(one, range(8)))) == 1
 
 
-@pytest.mark.medium
 def test_the_namespace_of_a_lazy_frame() -> None:
     lazy: Any = SMALL.lazy()
     got = lazy.sqleval.evaluate(METRICS, label="y", score="p", by="g", ci=0.9).collect()

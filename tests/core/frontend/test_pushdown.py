@@ -58,7 +58,6 @@ def columns_read(plan: list[dict[str, Any]]) -> set[str]:
     return {name for names in listed for name in ([names] if isinstance(names, str) else names)}
 
 
-@pytest.mark.medium
 def test_only_the_bound_columns_are_read(executed: Executed) -> None:
     flights(by="carrier", where="p_boosted > 0.4").evaluate(METRICS).collect()
     _, plan = executed.last()
@@ -70,7 +69,6 @@ def test_only_the_bound_columns_are_read(executed: Executed) -> None:
         assert "origin='JFK'" in str(scan["Filters"]).replace(" ", "")
 
 
-@pytest.mark.long
 def test_a_filter_on_a_key_reaches_the_scan(executed: Executed) -> None:
     result = flights(by=["month", "carrier"]).evaluate(FEW)
     got = result.filter(pl.col("carrier") == "AA").collect()
@@ -80,7 +78,6 @@ def test_a_filter_on_a_key_reaches_the_scan(executed: Executed) -> None:
     assert_frame_equal(got, result.collect().filter(pl.col("carrier") == "AA"))
 
 
-@pytest.mark.medium
 def test_a_filter_on_a_partition_reads_only_its_files(executed: Executed) -> None:
     result = flights(by="month", where="carrier = 'VX'").evaluate(FEW)
     got = result.filter((pl.col("month") == "07") | (pl.col("month") == "08")).collect()
@@ -91,7 +88,6 @@ def test_a_filter_on_a_partition_reads_only_its_files(executed: Executed) -> Non
     )
 
 
-@pytest.mark.medium
 def test_of_a_mixed_filter_the_part_on_keys_reaches_the_scan(executed: Executed) -> None:
     result = flights(by="month", where="carrier = 'VX'").evaluate(FEW)
     mixed = (pl.col("month") == "09") & (pl.col("value") > 0.5)
@@ -101,7 +97,6 @@ def test_of_a_mixed_filter_the_part_on_keys_reaches_the_scan(executed: Executed)
     assert_frame_equal(got, result.collect().filter(mixed))
 
 
-@pytest.mark.medium
 def test_a_filter_on_a_curve_reaches_the_scan(executed: Executed) -> None:
     result = flights(by="month", where="carrier = 'VX'").curve("roc")
     got = result.filter(pl.col("month") == "12").collect()
@@ -110,7 +105,6 @@ def test_a_filter_on_a_curve_reaches_the_scan(executed: Executed) -> None:
     assert_frame_equal(got, result.collect().filter(pl.col("month") == "12"))
 
 
-@pytest.mark.medium
 def test_only_the_wanted_columns_are_returned(executed: Executed) -> None:
     got = flights(by="month", where="carrier = 'VX'").evaluate(METRICS).select("value").collect()
     statement, _ = executed.last()
@@ -121,7 +115,6 @@ def test_only_the_wanted_columns_are_returned(executed: Executed) -> None:
         assert f'"{name}"' not in outermost
 
 
-@pytest.mark.long
 def test_a_limit_reaches_the_statement(executed: Executed) -> None:
     result = flights(by="month", where="carrier = 'VX'").evaluate(FEW)
     got = result.head(2).collect()
@@ -225,7 +218,6 @@ def test_a_filter_before_collect_is_a_filter_after_it(
         assert_frame_equal(picked, whole.filter(predicate).select("value", "g"))
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("engine", ["in-memory", "streaming"])
 def test_other_operations_before_collect_are_those_after_it(
     engine: Literal["in-memory", "streaming"],
@@ -288,7 +280,6 @@ def test_more_rows_than_come_back_at_once() -> None:
 MISSING = {"null": None, "nan": float("nan")}
 
 
-@pytest.mark.medium
 @pytest.mark.parametrize("kind", ["file", "frame", "stream"])
 @pytest.mark.parametrize("missing", MISSING)
 def test_the_audit_is_never_pushed_away(missing: str, kind: str, tmp_path: Path) -> None:

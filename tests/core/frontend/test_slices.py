@@ -58,7 +58,6 @@ def expected(weight: str | None) -> pl.DataFrame:
     return pl.DataFrame(rows, infer_schema_length=None)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(("weight", "how"), [(None, {}), ("w", {"bins": 20})], ids=["rows", "bins"])
 def test_a_cube_is_every_set_by_itself(weight: str | None, how: dict[str, Any]) -> None:
     bound = sqleval.scan(FRAME, label="y", score="p", weight=weight, by=KEYS, sets="cube")
@@ -206,7 +205,6 @@ NUMBERED: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("options", NUMBERED, ids=str)
 def test_sorting_by_integer_ids_of_text_keys_changes_nothing(
     options: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -246,7 +244,6 @@ def test_sorting_by_integer_ids_of_text_keys_changes_nothing(
     assert_frame_equal(pasted.cast(dict(whole.schema)), whole, abs_tol=1e-13)
 
 
-@pytest.mark.long
 def test_scores_are_counted_where_they_repeat_within_slices() -> None:
     rows = 400_000
     few = pl.DataFrame({"i": range(rows)}).select(

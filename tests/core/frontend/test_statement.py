@@ -70,7 +70,6 @@ def test_an_infinite_threshold(threshold: float, accuracy: float) -> None:
     assert found.select("value", "baseline_value").row(0) == (accuracy, accuracy)
 
 
-@pytest.mark.medium
 @pytest.mark.parametrize(("roles", "ci", "plan"), PASTED)
 def test_the_statement_runs_as_pasted(
     roles: str,
@@ -85,7 +84,6 @@ def test_the_statement_runs_as_pasted(
     assert_frame_equal(pasted.drop("_problem", "_notice", "method"), expected.drop("method"))
 
 
-@pytest.mark.long
 def test_the_statement_with_its_parameters_is_the_same() -> None:
     bound = flights(by="month", where="carrier = 'VX'")
     kept = bound.sql(METRICS, params=True)
@@ -97,7 +95,6 @@ def test_the_statement_with_its_parameters_is_the_same() -> None:
     assert_frame_equal(got.drop("_problem", "_notice", "method"), expected.drop("method"))
 
 
-@pytest.mark.medium
 @pytest.mark.parametrize("curve", ["roc_curve", "pr", "confusion"])
 def test_the_statement_of_a_curve_runs_as_pasted(curve: str) -> None:
     bound = flights(by="month", where="carrier = 'VX'")
@@ -107,7 +104,6 @@ def test_the_statement_of_a_curve_runs_as_pasted(curve: str) -> None:
     assert_frame_equal(pasted.drop("_problem", "_notice").cast(dict(expected.schema)), expected)
 
 
-@pytest.mark.medium
 def test_the_pasted_statement_raises_errors_of_the_data() -> None:
     bound = sqleval.scan(FLIGHTS, label="delayed", score="p_boosted")
     pasted = duckdb.connect().sql(bound.sql("roc_auc")).pl()
@@ -117,7 +113,6 @@ def test_the_pasted_statement_raises_errors_of_the_data() -> None:
     assert "in 3950 of 170618 rows" in str(raised.value)
 
 
-@pytest.mark.long
 def test_the_statement_of_class_scores_runs_as_pasted() -> None:
     bound = sqleval.scan(
         FLIGHTS,
@@ -133,7 +128,6 @@ def test_the_statement_of_class_scores_runs_as_pasted() -> None:
     assert_frame_equal(pasted.drop("_problem", "_notice", "method"), expected.drop("method"))
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("kind", ["file", "frame", "stream"])
 def test_every_step_can_be_seen(kind: str, path: Path) -> None:
     source: Any = {"file": path, "frame": SMALL, "stream": SMALL.lazy()}[kind]

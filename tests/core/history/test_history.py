@@ -1,10 +1,9 @@
-"""The history in each of its stores (DuckDB, PostgreSQL, Delta): writes, reads and its command."""
+"""The history in DuckDB files and Delta tables: writes, reads and its command."""
 
 import json
-import os
+import logging
 import subprocess
 import sys
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from functools import partial
@@ -25,22 +24,13 @@ from sqleval.history.store import (
     FILES,
     RESTATED,
     RESULTS,
-    TABLES,
     Selection,
     Store,
-    define_columns,
     retry_while_busy,
 )
 from sqleval.jobs.file.reading import read_job
 from tests.support.commands import run, start_programs
-from tests.support.engines import PostgreSQL
 from tests.support.lake import Lake, rows
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[PostgreSQL]:
-    with PostgreSQL() as running:
-        yield running
 
 
 @pytest.fixture
@@ -50,15 +40,8 @@ def lake(tmp_path: Path) -> Lake:
     return made
 
 
-@pytest.fixture(params=["duckdb", "delta", pytest.param("postgres", marks=pytest.mark.slow)])
+@pytest.fixture(params=["duckdb", "delta"])
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "postgres":
-        import psycopg  # it comes with the engines, as the server does
-
-        running = request.getfixturevalue("server")
-        with psycopg.connect(running.url, autocommit=True) as con:
-            con.execute("DROP TABLE IF EXISTS " + ", ".join(TABLES))
-        return str(running.url)
     return str(tmp_path / f"history.{request.param}")
 
 
@@ -78,7 +61,6 @@ def files(job: str, name: str) -> pl.DataFrame:
     return pl.DataFrame([{"job": job, "side": "source", "file": name, "rows": 1}], schema=FILES)
 
 
-@pytest.mark.medium
 def test_a_store_replaces_periods_and_nothing_else(url: str) -> None:
     store = open_store(url)
     assert store.read("sqleval_history").is_empty()
@@ -107,7 +89,6 @@ def test_a_store_replaces_periods_and_nothing_else(url: str) -> None:
     assert kept.equals(pl.DataFrame(old, schema=RESTATED))
 
 
-@pytest.mark.medium
 def test_a_store_reads_what_is_selected(url: str) -> None:
     store = open_store(url)
     only = Selection(columns=["metric"], distinct=True)
@@ -185,35 +166,6 @@ def test_an_object_store_that_does_not_answer_is_an_error_of_one_line() -> None:
             call()
 
 
-@pytest.mark.long
-@pytest.mark.slow
-def test_an_older_table_of_postgresql_gets_its_index(
-    server: PostgreSQL, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    import psycopg
-
-    with psycopg.connect(server.url, autocommit=True) as con:
-        con.execute("DROP TABLE IF EXISTS " + ", ".join(TABLES))
-        columns = define_columns("sqleval_history")
-        con.execute(f"CREATE TABLE sqleval_history (ordinal BIGSERIAL PRIMARY KEY, {columns})")
-        store = open_store(server.url)
-        store.remove("a", ["2026-01"])  # older releases kept no replaced results
-        days = [f"20{year:02d}-{month:02d}" for year in range(100) for month in range(1, 13)]
-        store.replace("a", days, results("a", days), None)
-        con.execute("ANALYZE sqleval_history")
-        where = "job = 'a' AND period COLLATE \"C\" > '2098'"
-        plan = con.execute(f"EXPLAIN SELECT * FROM sqleval_history WHERE {where}").fetchall()
-        assert "sqleval_history_by_period" in str(plan)
-        # A writer that waits for another one says so, and gives up.
-        monkeypatch.setattr("sqleval.history.postgres._LOCK_TIMEOUT", "200ms")
-        con.execute("BEGIN")
-        con.execute("SELECT pg_advisory_xact_lock(hashtext('sqleval'), hashtext(''))")
-        with pytest.raises(StoreBusy, match="lock timeout"):
-            store.replace("a", days[:1], results("a", days[:1]), None)
-        con.execute("ROLLBACK")
-        store.replace("a", days[:1], results("a", days[:1]), None)
-
-
 def test_definitions_of_one_job_are_renamed(url: str) -> None:
     store = open_store(url)
     store.replace("a", ["1"], results("a", ["1"]), None)
@@ -224,8 +176,6 @@ def test_definitions_of_one_job_are_renamed(url: str) -> None:
     assert store.read("sqleval_history", "b's").equals(renamed)
 
 
-@pytest.mark.long
-@pytest.mark.slow
 def test_six_writers_at_one_time_lose_nothing(url: str) -> None:
     def write(n: int) -> None:
         store = open_store(url)
@@ -255,8 +205,6 @@ def test_a_delta_table_that_another_job_creates_first_is_kept(
     assert store.read("sqleval_history")["job"].unique().sort().to_list() == ["a", "b"]
 
 
-@pytest.mark.long
-@pytest.mark.slow
 def test_six_jobs_in_processes_of_their_own(tmp_path: Path) -> None:
     frame = pl.DataFrame({"y": [0, 1] * 20, "p": [i / 40 for i in range(40)]})
     frame.with_columns(day=pl.lit("2026-01-01")).write_parquet(tmp_path / "preds.parquet")
@@ -277,7 +225,6 @@ def test_six_jobs_in_processes_of_their_own(tmp_path: Path) -> None:
     assert history.group_by("job").len().sort("job").rows() == [(f"job{n}", 2) for n in range(6)]
 
 
-@pytest.mark.long
 def test_a_store_that_stays_busy_is_given_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -311,7 +258,6 @@ def hold(path: Path, how: str) -> subprocess.Popen[bytes]:
     return started
 
 
-@pytest.mark.medium
 def test_a_reader_elsewhere_and_write_protection_do_not_stop_a_reader(
     filled: Store, tmp_path: Path
 ) -> None:
@@ -328,7 +274,6 @@ def test_a_reader_elsewhere_and_write_protection_do_not_stop_a_reader(
         reader.communicate(b"\n")
 
 
-@pytest.mark.medium
 @pytest.mark.parametrize("flags", [[], ["--log-json"]])
 def test_a_run_that_waits_names_the_holder_of_the_history(lake: Lake, flags: list[str]) -> None:
     lake.run(backfill=True)
@@ -394,7 +339,6 @@ def test_a_url_with_a_password_is_refused_and_not_shown(url: str, tmp_path: Path
     assert "pw17" not in str(refused.value)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     "host", ["h.invalid:5432", "", "[::1", "[::1]:1", "u@localhost:1,localhost:2", "u@%2Fno:x"]
 )
@@ -407,42 +351,17 @@ def test_no_output_shows_the_password(
     monkeypatch.chdir(lake.folder)
     history = {"url": f"postgresql://{host}/d", "password": {"env": "HISTORY_PASSWORD"}}
     (lake.folder / "job.yml").write_text(yaml.safe_dump({**lake.spec, "history": history}))
-    # The command replaces it; it is put back after the test.
+    # The command replaces them; they are put back after the test.
     monkeypatch.setattr(sys, "unraisablehook", sys.unraisablehook)
+    logger = logging.getLogger("sqleval")
+    monkeypatch.setattr(logger, "handlers", [*logger.handlers])
+    monkeypatch.setattr(logger, "level", logger.level)
     # The streams of the process are read: what libpq or DuckDB write is there as well.
     assert run_command(["run", "job.yml", "--log-json", "--debug"]) != 0
     out, err = capfd.readouterr()
     assert "PostgreSQL" in err or "the history" in err
     # Nor in parts, or as it is written in a URL.
     assert "zq" not in (out + err).replace(str(lake.folder), "")
-
-
-@pytest.mark.long
-@pytest.mark.slow
-def test_a_password_is_handed_over(server: PostgreSQL, monkeypatch: pytest.MonkeyPatch) -> None:
-    import psycopg
-
-    monkeypatch.setenv("PGPASSWORD", "another")
-    with psycopg.connect(server.url, autocommit=True) as con:
-        con.execute("CREATE ROLE pat SUPERUSER LOGIN PASSWORD 'p@s:s/w''o\\rd'")
-        (hba,) = con.execute("SHOW hba_file").fetchone() or ("",)
-        before = Path(hba).read_text(encoding="utf-8")
-        try:
-            Path(hba).write_text(f"local all pat scram-sha-256\n{before}", encoding="utf-8")
-            con.execute("SELECT pg_reload_conf()")
-            url = server.url.replace("postgres@", "pat@")
-            with pytest.raises(EngineError, match="password authentication failed"):
-                open_store(url, password="wrong").read("sqleval_history")
-            right = "p@s:s/w'o\\rd"
-            assert open_store(url, password=right).read("sqleval_files", "z").is_empty()
-            unnamed = url.replace("pat@", "") + "&user=pat"
-            assert (
-                open_store(unnamed, password="p@s:s/w'o\\rd").read("sqleval_files", "z").is_empty()
-            )
-        finally:
-            Path(hba).write_text(before, encoding="utf-8")
-            con.execute("SELECT pg_reload_conf()")
-    assert os.environ["PGPASSWORD"] == "another"
 
 
 def test_other_names_are_refused() -> None:
@@ -467,7 +386,6 @@ def filled(tmp_path: Path) -> Store:
     return store
 
 
-@pytest.mark.long
 def test_rows_are_chosen_by_job_slice_and_period(filled: Store) -> None:
     assert view.read_rows(filled).height == 20
     assert view.read_rows(filled, job="a", slices=["seg=é"], newest=2)["period"].to_list() == [
@@ -534,7 +452,6 @@ def test_the_picture_has_a_line_a_slice(filled: Store) -> None:
         view.draw_values(view.read_rows(filled).filter(pl.col("value").is_null()), color=False)
 
 
-@pytest.mark.medium
 def test_the_command_prints_and_exports(
     filled: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

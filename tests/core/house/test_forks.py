@@ -31,7 +31,6 @@ def run(program: Path | str, *arguments: str, **more: str) -> tuple[int, str, st
     return done.returncode, done.stdout, done.stderr
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["code", "file"])
 def test_a_fork_is_as_a_process(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
@@ -43,7 +42,6 @@ def test_a_fork_is_as_a_process(kind: str, tmp_path: Path, monkeypatch: pytest.M
     assert "at exit" in found[1]
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="no forks on this system")
 def test_what_libraries_read_is_for_a_process_of_its_own() -> None:
     code = "import sys; print('polars' in sys.modules)"
@@ -53,7 +51,6 @@ def test_what_libraries_read_is_for_a_process_of_its_own() -> None:
     assert run(python, "-W", "error", "-c", code)[1] == "False\n"
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 def test_a_killed_fork_is_reported() -> None:
     code = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"

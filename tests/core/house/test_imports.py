@@ -11,8 +11,6 @@ import pytest
 
 from . import imports
 
-pytestmark = pytest.mark.slow  # it asks none of the engines
-
 #: The folders that a folder may import from; `sqleval.errors` is everyone's.
 ALLOWED = {
     "common": "",

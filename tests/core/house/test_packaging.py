@@ -8,7 +8,6 @@ import sysconfig
 from importlib import metadata
 from pathlib import Path
 
-import pytest
 from build import ProjectBuilder
 from packaging.requirements import Requirement
 from pyproject_hooks import quiet_subprocess_runner
@@ -60,8 +59,6 @@ def build_wheel(folder: Path) -> str:
     return ProjectBuilder(unpacked, python, quiet_subprocess_runner).build("wheel", folder)
 
 
-@pytest.mark.long
-@pytest.mark.slow
 def test_the_wheel_lists_every_metric_in_a_clean_environment(tmp_path: Path) -> None:
     home = tmp_path / "clean"
     binaries = make_environment(home, "--no-deps", build_wheel(tmp_path))

@@ -43,7 +43,6 @@ def adjust(values: list[float | None], method: str | None) -> list[float | None]
     return frame.select(adjust_p_values(pl.col("p"), method))["p"].to_list()
 
 
-@pytest.mark.long
 @patient
 @given(st.lists(p_values, min_size=1, max_size=40))
 def test_it_is_that_of_statsmodels(values: list[float]) -> None:
@@ -53,7 +52,6 @@ def test_it_is_that_of_statsmodels(values: list[float]) -> None:
         assert adjusted[method] == pytest.approx(expected, rel=1e-12, abs=1e-300), method
 
 
-@pytest.mark.medium
 @patient
 @given(st.lists(st.one_of(p_values, st.none(), st.just(NAN)), max_size=40))
 def test_missing_p_values_do_not_count_as_tests(values: list[float | None]) -> None:
@@ -67,7 +65,6 @@ def test_missing_p_values_do_not_count_as_tests(values: list[float | None]) -> N
     np.testing.assert_array_equal(of_array, np.array(adjusted["holm"], dtype=float))
 
 
-@pytest.mark.medium
 @patient
 @given(st.lists(p_values, min_size=2, max_size=40))
 def test_invariants(values: list[float]) -> None:

@@ -14,7 +14,6 @@ from sqleval.inference.bands import (
 NAN = float("nan")
 
 
-@pytest.mark.long
 def test_a_simultaneous_band_covers_the_whole_curve() -> None:
     """Curves of 20 correlated points, 200 replicates each; the pointwise band covers far fewer."""
     rng = np.random.default_rng(1)

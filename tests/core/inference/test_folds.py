@@ -71,7 +71,6 @@ def test_undefined_folds_and_slices() -> None:
         summarize_folds(0.1, 0.5)
 
 
-@pytest.mark.medium
 @patient
 @given(st.lists(st.floats(-1, 1), min_size=2, max_size=20), st.floats(0, 1), st.floats(0.01, 1))
 def test_invariants(values: list[float], ratio: float, more: float) -> None:

@@ -45,7 +45,6 @@ def test_the_exact_test_is_that_of_statsmodels(wins: int, losses: int) -> None:
             assert outcome.p_value[0] == pytest.approx(p_value, rel=1e-9)
 
 
-@pytest.mark.medium
 def test_rows_give_the_table_of_mlxtend() -> None:
     from mlxtend.evaluate import mcnemar as mlxtend_mcnemar  # late: it imports Matplotlib
     from mlxtend.evaluate import mcnemar_table
@@ -174,7 +173,6 @@ tables = st.lists(
 )  # fmt: skip
 
 
-@pytest.mark.long
 @settings(patient, max_examples=25)
 @given(tables, st.booleans())
 def test_invariants(rows: list[tuple[int, int, int]], correction: bool) -> None:

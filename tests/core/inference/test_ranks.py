@@ -109,7 +109,6 @@ def test_degenerate_blocks() -> None:
         rank_models([0.1, 0.2])
 
 
-@pytest.mark.medium
 @patient
 @given(
     hnp.arrays(float, st.tuples(st.integers(1, 12), st.integers(2, 6)), elements=st.floats(0, 1))

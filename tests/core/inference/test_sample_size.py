@@ -91,7 +91,6 @@ def test_the_example_of_proc() -> None:
 # -- against simulation ------------------------------------------------------------------------
 
 
-@pytest.mark.medium
 @pytest.mark.parametrize(("auc", "prevalence"), [(0.7, 0.5), (0.8, 0.1), (0.95, 0.3)])
 def test_the_binormal_variance_is_that_of_normal_scores(auc: float, prevalence: float) -> None:
     rng = np.random.default_rng(5)

@@ -57,7 +57,6 @@ def test_undefined_slices() -> None:
     assert apply_wilcoxon_test([], []).p_value.shape == (0,)
 
 
-@pytest.mark.medium
 @patient
 @given(st.lists(st.integers(-20, 20), min_size=1, max_size=60))
 def test_invariants(values: list[int]) -> None:

@@ -143,7 +143,6 @@ def _functions() -> dict[str, set[tuple[str | None, str]]]:
     return found
 
 
-@pytest.mark.medium
 def test_no_other_function_of_the_engine_is_allowed() -> None:
     functions = _functions()
     assert len(functions) > 500
@@ -187,7 +186,6 @@ TOKENS = [
 ]  # fmt: skip
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("seed", SEEDS)
 def test_random_texts_are_answered_or_refused(seed: int) -> None:
     rng = random.Random(seed)

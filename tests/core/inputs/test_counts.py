@@ -40,9 +40,6 @@ from tests.support.small_inputs import (
     value,
 )
 
-pytestmark = pytest.mark.slow  # test_metrics.py covers the oldest engines
-
-
 #: scikit-learn's functions of labels and decisions.
 DECIDED: Mapping[str, Callable[..., float]] = {
     "accuracy": accuracy_score,
@@ -156,7 +153,6 @@ def test_a_table_of_pairs_of_two_classes() -> None:
     assert value(words, "recall", task="binary", positive="x") == close(6 / 8)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("by", [[], ["g"]], ids=["whole", "by"])
 def test_counts_with_scores_equal_their_rows(by: list[str]) -> None:
     # Every metric of two classes at once, against the references on the repeated rows. Without
@@ -298,7 +294,6 @@ def test_metrics_without_weights_refuse_counts(case: Any) -> None:
         bound.evaluate(case.metric)
 
 
-@pytest.mark.medium
 def test_counts_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     cells, pairs = str(tmp_path / "cells.csv"), str(tmp_path / "pairs.csv")
     COUNTS.rename(RENAMED).write_csv(cells)

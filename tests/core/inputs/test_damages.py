@@ -14,6 +14,7 @@ from sqleval import MissingChecksums, RequestError, SourceError
 from sqleval.engines import waiting
 from tests.bench import damages
 from tests.support.tried import PAGE, check_tried
+from tests.support.versions import needs
 
 ROLES = {"label": "y", "score": "p"}
 
@@ -42,7 +43,6 @@ def flip_page(path: Path, column: int, group: int = 0) -> None:
     path.write_bytes(content)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("checksums", [False, True])
 def test_damage_is_an_error_or_changes_nothing(tmp_path: Path, checksums: bool) -> None:
     with warnings.catch_warnings():
@@ -81,7 +81,7 @@ def test_the_file_of_a_folder_is_named(whole: Path, start: int) -> None:
     assert "a.parquet" not in str(raised.value)
 
 
-@pytest.mark.slow  # DuckDB 1.5 reads such a file
+@needs("DuckDB 1.5 reads such a file", duckdb="2")
 def test_an_internal_error_of_the_engine_is_not_the_end_of_it(whole: Path) -> None:
     expected = damages.evaluate(whole)
     content = whole.read_bytes()
@@ -128,7 +128,6 @@ def at_first_pulse(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[object]]:
     waiting.on_pulse.remove(call)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("change", ["replaced", "removed"])
 def test_a_file_that_changes_while_it_is_read(
     tmp_path: Path, at_first_pulse: list[object], change: str

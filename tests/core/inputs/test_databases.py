@@ -1,11 +1,10 @@
-"""DuckDB, SQLite and PostgreSQL as sources: tables, queries, what is read, and what goes wrong."""
+"""DuckDB and SQLite as sources: tables, queries, what is read, and what goes wrong."""
 
 import io
 import logging
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -24,8 +23,8 @@ from sqleval.errors import MissingExtra
 from sqleval.inputs import adbc, databases
 from tests.support.commands import run
 from tests.support.comparison import assert_frame_equal
-from tests.support.engines import PostgreSQL
 from tests.support.flights import FEW, ROLES, ROWS
+from tests.support.sources import Stream
 from tests.support.tried import check_tried
 
 PAIR = {"label": "y", "score": "p"}
@@ -48,28 +47,12 @@ def write_sqlite(path: Path, *statements: str, **tables: pl.DataFrame) -> Path:
     return path
 
 
-@pytest.fixture(scope="module")
-def postgres() -> Iterator[PostgreSQL]:
-    with PostgreSQL() as server:
-        server.load("flights", ROWS.to_arrow())
-        yield server
-
-
-@pytest.fixture(params=["duckdb", "sqlite", pytest.param("postgres", marks=pytest.mark.slow)])
+@pytest.fixture(params=["duckdb", "sqlite"])
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """Return a database that holds the rows as its only table."""
     if request.param == "duckdb":
         return str(write_duckdb(tmp_path / "rows.duckdb", flights=ROWS))
-    if request.param == "sqlite":
-        return f"sqlite:///{write_sqlite(tmp_path / 'rows.sqlite', flights=ROWS)}"
-    return str(request.getfixturevalue("postgres").url)
-
-
-def execute(server: PostgreSQL, statement: str) -> None:
-    import psycopg  # it comes with the engines, as the server does
-
-    with psycopg.connect(server.url, autocommit=True) as con:
-        con.execute(statement)  # type: ignore
+    return f"sqlite:///{write_sqlite(tmp_path / 'rows.sqlite', flights=ROWS)}"
 
 
 def evaluate(source: object, **options: Any) -> pl.DataFrame:
@@ -82,7 +65,6 @@ def read_all(source: sqleval.Predictions, column: str) -> pl.DataFrame:
     return pl.DataFrame(rows)
 
 
-@pytest.mark.medium
 def test_tables_and_queries(database: str, few: pl.DataFrame) -> None:
     assert_frame_equal(evaluate(database), few)
     name = "public.flights" if "postgres" in database else "main.flights"
@@ -96,7 +78,6 @@ def test_tables_and_queries(database: str, few: pl.DataFrame) -> None:
         assert_frame_equal(found, evaluate(ROWS, where=None))
 
 
-@pytest.mark.medium
 def test_the_command(database: str, expected: pl.DataFrame) -> None:
     roles = ["--label", "delayed", "--score", "p", "--weight", "w", "--by", "carrier"]
     query = ["--query", "SELECT * FROM flights WHERE month <> 9", "-m", "roc_auc"]
@@ -132,7 +113,6 @@ def test_which_table(tmp_path: Path) -> None:
         sqleval.scan(f"{file}#labels", query="SELECT 1", **ROLES)
 
 
-@pytest.mark.medium
 def test_files_of_either_kind(tmp_path: Path, few: pl.DataFrame) -> None:
     odd = tmp_path / "it's a #1?.db"  # which begins as SQLite does
     write_sqlite(odd, **{'odd "name".x': ROWS})
@@ -171,7 +151,6 @@ def test_a_file_is_read_although_the_database_is_replaced(tmp_path: Path) -> Non
     duckdb.connect(file).close()
 
 
-@pytest.mark.long
 def test_a_file_is_held_only_while_it_is_read(tmp_path: Path) -> None:
     file = write_duckdb(tmp_path / "rows.duckdb", flights=ROWS)
     predictions = sqleval.scan(file, **ROLES)
@@ -207,43 +186,6 @@ def test_only_columns_and_rows_that_are_needed_leave(database: str) -> None:
     assert found.columns == ["key"]
     assert found["key"].sort().equals(kept["key"].sort())
     assert_frame_equal(evaluate(database, where=where), evaluate(ROWS, where=where))
-
-
-@pytest.mark.long
-@pytest.mark.slow
-def test_conditions_that_postgres_evaluates(postgres: PostgreSQL) -> None:
-    day = "flight_date BETWEEN '2013-08-01' AND DATE '2013-08-15'"
-    for where, statement in {
-        day: "(\"flight_date\" >= DATE '2013-08-01' AND \"flight_date\" <= DATE '2013-08-15')",
-        "carrier > 'AB'": None,  # the order of texts is that of the database's collation
-        "carrier = 'it''s\\' OR month = 7": "(\"carrier\" = 'it''s\\' OR \"month\" = 7)",
-        "carrier = 'AA' OR p > 0.5": None,
-    }.items():
-        predictions = sqleval.scan(postgres.url, **{**ROLES, "where": where})
-        (rows,) = predictions.source.objects(["p"]).values()
-        text = getattr(rows, "statement")  # noqa: B009
-        assert (statement is None and "WHERE" not in text) or str(statement) in text
-        assert_frame_equal(evaluate(postgres.url, where=where), evaluate(ROWS, where=where))
-
-
-@pytest.mark.medium
-@pytest.mark.slow
-def test_types_of_postgres(postgres: PostgreSQL) -> None:
-    execute(postgres, "CREATE TYPE mood AS ENUM ('ok', 'no')")
-    execute(
-        postgres,
-        "CREATE TABLE typed AS SELECT i::smallint AS y, (i / 3.0)::numeric(8, 4) AS p, "
-        "'ok'::mood AS m, i > 0 AS b, now() AS t, gen_random_uuid() AS u, 'a'::char(3) AS c, "
-        "ARRAY[i] AS l, '{}'::jsonb AS j, '1 day'::interval AS v, NULL::float4 AS f "
-        "FROM generate_series(0, 1) AS g(i)",
-    )
-    where = "m = 'ok' AND b IS NOT NULL"
-    for key in ("m", "b", "t", "u", "c"):
-        found = sqleval.scan(f"{postgres.url}#typed", **PAIR, by=key, where=where)
-        assert found.evaluate("brier_score").collect()["n"].sum() == 2
-    columns = sqleval.scan(f"{postgres.url}#typed", **PAIR).source.empty
-    assert isinstance(columns, pa.Table)
-    execute(postgres, "DROP TABLE typed; DROP TYPE mood")
 
 
 def test_types_of_sqlite(tmp_path: Path) -> None:
@@ -318,29 +260,6 @@ def test_no_password_in_texts(url: str, caplog: pytest.LogCaptureFixture) -> Non
     assert raised.value.__cause__ is None
 
 
-@pytest.mark.slow
-def test_the_password_of_the_environment(
-    postgres: PostgreSQL, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setenv("PGPASSWORD", "s3cret")
-    with caplog.at_level(logging.DEBUG):
-        predictions = sqleval.scan(postgres.url, **ROLES)
-        predictions.evaluate("roc_auc").collect()
-    texts = [predictions.sql("roc_auc"), repr(predictions), repr(predictions.source), caplog.text]
-    for url in ("postgresql://me@127.0.0.1:1/db", f"{postgres.url}#nosuch"):
-        with pytest.raises(SourceError) as raised:
-            sqleval.scan(url, **ROLES)
-        texts.append(str(raised.value))
-    with pytest.raises(SourceError, match='column "nosuch" does not exist'):
-        sqleval.scan(postgres.url, query="SELECT nosuch FROM flights", **ROLES)
-    execute(postgres, "CREATE SEQUENCE numbers")
-    query = "SELECT nextval('numbers') AS y, 0.5::float8 AS p"
-    with pytest.raises(SourceError, match=r"cannot execute nextval\(\) in a read-only transaction"):
-        sqleval.scan(postgres.url, query=query, **PAIR).evaluate("roc_auc").collect()
-    execute(postgres, "DROP SEQUENCE numbers")
-    assert not any("s3cret" in text for text in texts)
-
-
 def test_connections_of_adbc(tmp_path: Path, few: pl.DataFrame) -> None:
     file = write_sqlite(tmp_path / "w.sqlite", flights=ROWS)
     with sqlite.connect(str(file)) as con:
@@ -355,25 +274,6 @@ def test_connections_of_adbc(tmp_path: Path, few: pl.DataFrame) -> None:
             sqleval.scan("flihgts", con=con, **ROLES)
 
 
-@pytest.mark.slow
-def test_a_connection_to_postgres(postgres: PostgreSQL, few: pl.DataFrame) -> None:
-    import adbc_driver_postgresql.dbapi as driver
-
-    with driver.connect(postgres.url) as con:
-        assert_frame_equal(evaluate("flights", con=con), few)
-        assert_frame_equal(evaluate("public.flights", con=con), few)
-
-
-class Stream:
-    """Rows of another library, which gives them as Arrow and has no other method."""
-
-    def __init__(self, rows: Any) -> None:
-        self.rows = rows
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        return self.rows.__arrow_c_stream__(requested_schema)
-
-
 class Batch:
     """One batch of another library."""
 
@@ -382,7 +282,6 @@ class Batch:
         return batch.__arrow_c_array__(requested_schema)
 
 
-@pytest.mark.medium
 def test_arrow_streams_of_any_library(tmp_path: Path, expected: pl.DataFrame) -> None:
     file = write_sqlite(tmp_path / "w.sqlite", flights=ROWS)
     asked = ["roc_auc", "log_loss"]

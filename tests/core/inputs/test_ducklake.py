@@ -46,7 +46,6 @@ def read(source: str, version: int) -> pl.DataFrame:
     return embedded().run(statement, {}, [opened], opened.objects([]), pl.DataFrame)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("kind", CATALOGUES)
 def test_every_snapshot_of_a_ducklake(lakes: Path, kind: str) -> None:
     """Rows in files and in the catalogue, deleted there or by files, and all kinds of columns."""
@@ -65,7 +64,6 @@ def test_every_snapshot_of_a_ducklake(lakes: Path, kind: str) -> None:
         assert sizes == {120, 122, 110, 108, 109, 149, 138, 128, 148, 168, 165, 185, 186}
 
 
-@pytest.mark.medium
 @pytest.mark.parametrize("kind", CATALOGUES)
 def test_metrics_of_a_ducklake(lakes: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = pl.read_parquet(lakes / kind / "rows.parquet")

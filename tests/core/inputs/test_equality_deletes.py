@@ -1,7 +1,6 @@
-"""Rows that an Iceberg table deletes by the values of columns, against Sail and by hand."""
+"""Rows that an Iceberg table deletes by the values of columns."""
 
 import math
-import random
 import re
 from collections.abc import Callable
 from datetime import UTC, date, datetime, time
@@ -40,7 +39,6 @@ from pyiceberg.types import (
 
 import sqleval
 from sqleval import SourceError
-from sqleval.engines.opening import open_engine
 from sqleval.inputs.iceberg_files import list_iceberg_files
 from sqleval.inputs.iceberg_tasks import list_tasks
 from tests.support.iceberg_deletes import commit, write_deletes, write_positions, write_rows
@@ -251,12 +249,6 @@ def read_rows(source: object, *, has_files: bool | None = None, **options: Any) 
     return {*found["row"]}
 
 
-def read_by_sail(table: Table) -> set[int]:
-    session = open_engine("sail").session
-    path = table.location().removeprefix("file://")
-    return {row.row for row in session.read.format("iceberg").load(path).select("row").collect()}
-
-
 @pytest.fixture(scope="module")
 def open_case(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Any], tuple[Table, set[int]]]:
     """Return a function that makes the table of a case once, and its rows that are left."""
@@ -269,7 +261,6 @@ def open_case(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Any], tuple
     return make_case
 
 
-@pytest.mark.medium
 @pytest.mark.parametrize("case", CASES)
 def test_rows_that_are_left(case: Any, open_case: Callable[[Any], tuple[Table, set[int]]]) -> None:
     """By files of the engine, and of PyIceberg as soon as the table has a nested column.
@@ -286,7 +277,6 @@ def test_rows_that_are_left(case: Any, open_case: Callable[[Any], tuple[Table, s
         assert read_rows(table, where="row % 2 = 1") == {row for row in rows if row % 2}
 
 
-@pytest.mark.medium
 @pytest.mark.parametrize("is_nested", [False, True], ids=["simple", "nested"])
 def test_an_earlier_version_has_the_rows_that_were_deleted(is_nested: bool, tmp_path: Path) -> None:
     table = make_table(tmp_path, is_nested=is_nested)
@@ -295,52 +285,6 @@ def test_an_earlier_version_has_the_rows_that_were_deleted(is_nested: bool, tmp_
     assert read_rows(table, has_files=not is_nested) == rows
     assert read_rows(table, where="row % 2 = 1") == {row for row in rows if row % 2}
     assert read_rows(table, version=first) == {*ROWS["row"]}
-
-
-@pytest.mark.slow
-@pytest.mark.long
-@pytest.mark.parametrize("case", CASES)
-def test_rows_that_sail_reads(
-    case: Any, open_case: Callable[[Any], tuple[Table, set[int]]]
-) -> None:
-    """They are the rows that `test_rows_that_are_left` reads by sqleval."""
-    table, rows = open_case(case)
-    assert read_by_sail(table) == rows
-
-
-def make_history(table: Table, seed: int) -> None:
-    """Add snapshots of random rows and deletes, some of them in one partition."""
-    made = random.Random(seed)
-    with table.update_spec() as spec:
-        spec.add_field("day", IdentityTransform())
-    keys = [None, *range(6)]
-    for at in range(8):
-        rows = make_rows(made.choices(keys, k=4), 100 + 4 * at)
-        files = write_rows(table, rows) if made.random() < 0.8 else []
-        for _ in range(made.randrange(3)):
-            names = [f"n{made.randrange(3)}" for _ in range(2)]
-            values = pl.DataFrame({"key": made.choices(keys, k=2), "name": names})
-            values = values.cast({"key": pl.Int64})
-            columns, numbers = made.choice(
-                [(["key"], [KEY]), (["name", "key"], [NAME, KEY]), (["key"], [KEY])]
-            )
-            place: tuple[Any, ...] = ((), 0) if made.random() < 0.5 else ((made.randrange(2),), 1)
-            files.append(write_deletes(table, values.select(columns), numbers, *place))
-        if files:
-            commit(table, *files)
-
-
-@pytest.mark.slow
-@pytest.mark.long
-@pytest.mark.parametrize("seed", range(2))
-def test_random_histories_that_sail_reads(seed: int, tmp_path: Path) -> None:
-    table = make_table(tmp_path)
-    make_history(table, seed)
-    found = read_by_sail(table)
-    assert found
-    assert read_rows(table) == found
-    add_nested(table)
-    assert read_rows(table, has_files=False) == found
 
 
 def test_data_files_that_change(tmp_path: Path) -> None:
@@ -368,7 +312,6 @@ def test_data_files_that_change(tmp_path: Path) -> None:
     assert first.items() <= list_files().items()
 
 
-@pytest.mark.medium
 @pytest.mark.parametrize("is_nested", [False, True], ids=["simple", "nested"])
 def test_floats_that_are_deleted(is_nested: bool, tmp_path: Path) -> None:
     """NaN is equal to NaN, and zero to -0.0; files know no bounds of NaN."""

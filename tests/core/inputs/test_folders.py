@@ -141,7 +141,6 @@ def test_a_partition_is_text_in_files_whose_types_differ(tmp_path: Path) -> None
     assert found["part"].to_list() == ["7", "none"]
 
 
-@pytest.mark.medium
 @pytest.mark.parametrize("name", ["rows.csv", "rows.jsonl"])
 def test_a_number_is_read_as_it_is_far_below_whole_ones(name: str, tmp_path: Path) -> None:
     # The engine takes a type from about the first 20,000 rows, and would round 0.7 to 1.

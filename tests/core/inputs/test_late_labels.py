@@ -202,7 +202,6 @@ def test_without_any_label_the_value_is_null_with_a_notice() -> None:
     assert got.select("value", "n", "n_dropped", "note").rows() == [(None, 0, 3000, "no rows")]
 
 
-@pytest.mark.long
 def test_the_whole_of_the_committed_labels() -> None:
     roles: dict[str, Any] = {"label": "delayed", "score": "p_boosted", "nulls": "drop"}
     predictions = FLIGHTS / "predictions"

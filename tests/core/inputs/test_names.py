@@ -69,7 +69,6 @@ def test_the_page_counts_the_names() -> None:
     assert {others.count(name) for name in NAMES} == {2}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "roles"), NAMED)
 def test_any_name_is_a_name(kind: str, roles: dict[str, list[str]], tmp_path: Path) -> None:
     columns = [(name, VALUES[role]) for role, names in roles.items() for name in names]
@@ -231,7 +230,6 @@ ODD = [
 ]
 
 
-@pytest.mark.medium
 @pytest.mark.parametrize("kind", ["file", "stream"])
 def test_any_text_is_a_slice(kind: str, tmp_path: Path) -> None:
     frame = pl.DataFrame({"y": [0, 1] * len(ODD), "p": [0.2, 0.7] * len(ODD)})
@@ -267,7 +265,6 @@ def test_any_text_is_a_class() -> None:
         assert bound.evaluate("roc_auc").collect()["value"].item() == 1
 
 
-@pytest.mark.medium
 def test_any_text_is_a_model() -> None:
     names = [re.sub(r"^$", "none", text) for text in ODD]
     bound = sqleval.scan(ROWS, label="y", score=dict.fromkeys(names, "p"), by="carrier")

@@ -97,7 +97,6 @@ def test_splits_see_nan(path: Path) -> None:
         sqleval.split(path, method="expanding", key="key", n_splits=2, time="size").collect()
 
 
-@pytest.mark.medium
 def test_a_table_whose_files_have_floats_where_it_has_doubles(tmp_path: Path) -> None:
     # DuckDB 1.5 would round the constant to the type of the file: 0.7 is above 0.7 as a FLOAT.
     table = tmp_path / "table"

@@ -1,4 +1,4 @@
-"""Predictions in stores of Google and Azure, and on a web server, are those of the local files."""
+"""Predictions on a web server are those of the local files."""
 
 from collections.abc import Iterator
 from functools import cache
@@ -12,39 +12,13 @@ import sqleval
 from sqleval.inputs.adbc import shorten_error
 from sqleval.inputs.stores import shorten
 from tests.support.comparison import assert_frame_equal
-from tests.support.emulators import (
-    ACCOUNT,
-    KEY,
-    AzureStorage,
-    GoogleStorage,
-    WebServer,
-    find_azurite,
-)
+from tests.support.emulators import WebServer
 from tests.support.flights import FLIGHTS
 
 LOCAL = FLIGHTS / "predictions"
 PREDICTIONS: dict[str, Any] = {"label": "delayed", "score": "p_boosted", "nulls": "drop"}
-PATH = "lake/flights/predictions"
 #: Of the order of rows, of their values, and of decisions on them.
 METRICS = ["roc_auc", "log_loss", "precision"]
-
-pytestmark = pytest.mark.slow
-
-
-@pytest.fixture(scope="module")
-def google() -> Iterator[GoogleStorage]:
-    server = GoogleStorage(LOCAL, PATH)
-    yield server
-    server.close()
-
-
-@pytest.fixture(scope="module")
-def azure() -> Iterator[AzureStorage]:
-    if (azurite := find_azurite()) is None:
-        pytest.skip("no azurite here: npm install --prefix .azurite azurite")
-    server = AzureStorage(azurite, LOCAL, PATH)
-    yield server
-    server.close()
 
 
 @pytest.fixture(scope="module")
@@ -79,24 +53,6 @@ def check_month(source: object, storage: dict[str, Any]) -> None:
     assert_frame_equal(one.evaluate("roc_auc").collect(), local.collect())
 
 
-@pytest.mark.medium
-def test_google_storage(google: GoogleStorage) -> None:
-    storage = {"endpoint": f"http://{google.host}", "anonymous": True}
-    check_source(f"gs://{PATH}", storage)
-    check_month(f"gcs://{PATH}/month=*/*.parquet", storage)
-
-
-def test_azure_storage(azure: AzureStorage, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_KEY", KEY)
-    storage = {"endpoint": f"http://{azure.host}", "account": ACCOUNT}
-    check_source(f"az://{PATH}", storage)
-    check_month(f"az://{PATH}/month=*/*.parquet", storage)
-    with pytest.raises(sqleval.SourceError, match="no such file: 'az://lake/nosuch'") as raised:
-        sqleval.scan("az://lake/nosuch", **PREDICTIONS, storage=storage)
-    assert KEY not in str(raised.value)
-
-
-@pytest.mark.medium
 def test_a_web_server(web: WebServer) -> None:
     files = sorted(file.relative_to(LOCAL).as_posix() for file in LOCAL.rglob("*.parquet"))
     urls = [f"{web.url}/{file}" for file in files]

@@ -195,7 +195,6 @@ print(theirs.collect()["hour"].to_list())
 """
 
 
-@pytest.mark.long
 def test_the_zone_of_the_machine_does_not_matter(tmp_path: Path) -> None:
     """In New York it is another day; a connection of Tokyo keeps its zone."""
     duckdb.execute(

@@ -60,7 +60,6 @@ def counted(batches: int, rows: int) -> tuple[pl.LazyFrame, dict[str, Any]]:
     return register_io_source(read, schema=schema), seen
 
 
-@pytest.mark.long
 def test_a_lazy_frame_is_streamed_and_only_what_is_needed_is_read() -> None:
     lazy, seen = counted(batches=200, rows=2_000)
     result = sqleval.scan(lazy, label="y", score="p").evaluate(["log_loss", "precision"])
@@ -121,7 +120,6 @@ def test_a_dataset_reads_only_the_columns_it_needs(tmp_path: Path) -> None:
     assert got["n"].item() == 2 * ROWS.height
 
 
-@pytest.mark.long
 def test_a_dataset_of_many_files_is_not_held_in_memory(tmp_path: Path) -> None:
     # PyArrow alone would hold what it has read ahead, up to a gibibyte.
     size, files = 100_000, 40

@@ -87,7 +87,6 @@ def iceberg(tmp_path_factory: pytest.TempPathFactory) -> Iceberg:
     return Iceberg(tmp_path_factory.mktemp("iceberg"))
 
 
-@pytest.mark.medium
 def test_versions_of_a_delta_table(delta: Path, expected: dict[str, pl.DataFrame]) -> None:
     assert_frame_equal(evaluate(delta), expected["deleted"])
     assert_frame_equal(evaluate(f"delta+{delta}", version=1), expected["both"])
@@ -161,7 +160,6 @@ def deleted(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, pl.DataFram
     return path, left
 
 
-@pytest.mark.medium
 def test_snapshots_of_an_iceberg_table(iceberg: Iceberg, expected: dict[str, pl.DataFrame]) -> None:
     folder = iceberg.table.location().removeprefix("file://")
     for source in (iceberg.table, f"iceberg+{folder}", folder, iceberg.table.metadata_location):
@@ -226,7 +224,6 @@ def test_a_token_of_a_catalogue_stays_out_of_messages(monkeypatch: pytest.Monkey
     assert "hidden" not in "".join(format_exception(raised.value))
 
 
-@pytest.mark.medium
 def test_tables_of_a_catalogue_by_name(
     iceberg: Iceberg, expected: dict[str, pl.DataFrame], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -316,7 +313,6 @@ def count_by_extra(source: object) -> pl.DataFrame:
     return sqleval.scan(source, **options).evaluate(FEW).collect().drop("method")
 
 
-@pytest.mark.medium
 def test_columns_that_a_delta_table_got_later(tmp_path: Path) -> None:
     path = tmp_path / "it's a table"
     deltalake.write_deltalake(path, FIRST.to_arrow(), partition_by=["month", "carrier"])
@@ -344,7 +340,6 @@ def test_columns_that_an_iceberg_table_got_later(tmp_path: Path) -> None:
     assert_frame_equal(found, expected)
 
 
-@pytest.mark.medium
 def test_files_that_were_added_to_an_iceberg_table(tmp_path: Path) -> None:
     """They have no numbers of columns, so that the engine would read NULL."""
     catalog = SqlCatalog("c", uri=f"sqlite:///{tmp_path}/c.db", warehouse=f"file://{tmp_path}")
@@ -454,7 +449,6 @@ def constants() -> tuple[pl.DataFrame, duckdb.DuckDBPyConnection]:
     return frame, con
 
 
-@pytest.mark.long
 @settings(max_examples=150, deadline=None)
 @given(condition=conditions())
 def test_a_filter_keeps_all_rows_of_its_condition(

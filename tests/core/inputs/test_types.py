@@ -24,6 +24,7 @@ from sqleval.engines.duckdb_columns import read_object_columns
 from tests.support.commands import run
 from tests.support.comparison import assert_frame_equal
 from tests.support.flights import ROWS
+from tests.support.versions import needs
 
 
 @pytest.mark.parametrize(
@@ -209,7 +210,7 @@ def test_a_key_that_the_result_cannot_hold_is_refused() -> None:
         bound.evaluate("roc_auc")
 
 
-@pytest.mark.slow  # the oldest engines write a map in another way
+@needs("DuckDB 1 writes a map in another way", duckdb="2")
 def test_nested_keys_are_texts_in_csv() -> None:
     keys = "[1, 2] AS l, {'a': 1} AS s, MAP {'a': 1} AS m, 'ab'::BLOB AS b"
     query = f"SELECT i % 2 AS y, 0.5 AS p, {keys} FROM range(4) AS t(i)"

@@ -152,7 +152,6 @@ def test_the_commands_for_the_data_run_as_printed(name: str) -> None:
     assert "average='macro'" in run(*shlex.split(over_folds)[1:])
 
 
-@pytest.mark.medium
 def test_a_month_of_flights() -> None:
     findings = sqleval.inspect(str(DATA / "flights" / "predictions" / "month=07"))
     roles = {f.check: f for f in findings if f.section == "role"}
@@ -166,7 +165,6 @@ def test_a_month_of_flights() -> None:
         run(*shlex.split(command)[1:])
 
 
-@pytest.mark.long
 def test_text_files_and_queries_have_commands(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     pl.DataFrame(PLAIN).write_csv(path)
@@ -178,7 +176,6 @@ def test_text_files_and_queries_have_commands(tmp_path: Path) -> None:
             run(*shlex.split(command)[1:])
 
 
-@pytest.mark.long
 def test_frames_and_tables_have_calls_of_python() -> None:
     frame = pl.DataFrame(PLAIN)
     con = duckdb.connect()
@@ -211,7 +208,6 @@ def test_what_is_not_clear_is_not_guessed(tmp_path: Path) -> None:
     assert commands_of(labels) == []
 
 
-@pytest.mark.medium
 def test_problems_of_scores_and_labels() -> None:
     frame = pl.DataFrame(
         {"y": Y, "far": P + 0.5, "leak": Y * 0.9 + P / 99, "copy": Y, "back": 1 - P, "same": 0.5}
@@ -244,7 +240,6 @@ def test_repeated_keys_are_counted() -> None:
     assert "--key id counts repeats" in next(f.value for f in suggested if f.check == "key")
 
 
-@pytest.mark.medium
 def test_files_that_differ_are_named(tmp_path: Path) -> None:
     for i in range(4):
         rows = {**PLAIN, "p": P / 3 if i == 2 else P, "y": Y if i != 1 else 1 - Y, "n": i}
@@ -312,7 +307,6 @@ def test_the_columns_are_described_by_one_statement(monkeypatch: pytest.MonkeyPa
     assert not any('"x"' in text for text in statements)
 
 
-@pytest.mark.medium
 @pytest.mark.parametrize("shape", ["wide", "empty", "empty csv", "one column", "flags", "nested"])
 def test_the_screen_is_read_at_a_glance(shape: str, tmp_path: Path) -> None:
     path = tmp_path / ("rows.csv" if shape == "empty csv" else "rows.parquet")
@@ -336,7 +330,6 @@ def test_the_screen_is_read_at_a_glance(shape: str, tmp_path: Path) -> None:
         assert "Columns" in run("inspect", str(path))
 
 
-@pytest.mark.medium
 @pytest.mark.parametrize("kind", ["files", "DataFrame", "LazyFrame"])
 def test_a_condition_leaves_rows_out(kind: str, tmp_path: Path) -> None:
     # Of the rows of the second file that meet it, none lacks a score or is of another rate.
@@ -377,7 +370,6 @@ def test_a_condition_beside_labels_of_nan() -> None:
     assert "where='(n < 9 OR n > 11) AND isfinite(y)'" in command
 
 
-@pytest.mark.medium
 @pytest.mark.parametrize("classes", [(True, False), ("it's up", "no show")])
 def test_values_of_options_are_those_of_the_shell(classes: tuple[Any, Any], tmp_path: Path) -> None:
     path = tmp_path / "rows.parquet"

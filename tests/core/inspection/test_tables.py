@@ -51,7 +51,6 @@ def list_checks(findings: list[Finding]) -> list[str]:
     return [each.check for each in findings]
 
 
-@pytest.mark.medium
 @pytest.mark.parametrize("make", [make_delta, make_iceberg])
 def test_the_files_of_a_table_are_not_compared(make: Any, tmp_path: Path) -> None:
     source = make(tmp_path)
@@ -61,7 +60,6 @@ def test_the_files_of_a_table_are_not_compared(make: Any, tmp_path: Path) -> Non
     assert not {"files", "drift"} & {*checks}
 
 
-@pytest.mark.medium
 def test_the_files_of_a_ducklake_are_not_counted(tmp_path: Path) -> None:
     findings = sqleval.inspect(make_ducklake(tmp_path), label="y", score="p", version=18)
     assert "files" not in list_checks(findings)

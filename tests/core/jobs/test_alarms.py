@@ -64,7 +64,6 @@ def read_red(document: dict[str, Any]) -> set[tuple[str, str]]:
     }
 
 
-@pytest.mark.medium
 @pytest.mark.parametrize("metric", ["roc_auc", "log_loss", "accuracy"])
 def test_a_drop_of_one_slice_is_one_incident(lake: Lake, metric: str) -> None:
     gate = {"check": f"worse({metric}, previous 28) < 0.02", "by": ["seg"], "name": "quality"}
@@ -86,7 +85,6 @@ def test_a_drop_of_one_slice_is_one_incident(lake: Lake, metric: str) -> None:
     assert first == {"no reference"}
 
 
-@pytest.mark.medium
 def test_the_incident_of_all_rows_names_the_slice(lake: Lake) -> None:
     _, document, messages = run(lake, {"check": "worse(roc_auc, previous 28)", "by": []})
     (incident,) = document["incidents"]
@@ -95,7 +93,6 @@ def test_the_incident_of_all_rows_names_the_slice(lake: Lake) -> None:
     assert "most of the change: seg=b" in messages
 
 
-@pytest.mark.medium
 def test_a_fixed_baseline_and_its_limit(lake: Lake) -> None:
     base = {"from": "2026-01-01", "to": "2026-01-20"}
     gate = {"check": "worse(roc_auc, baseline) < 0.02", "by": ["seg"]}
@@ -109,7 +106,6 @@ def test_a_fixed_baseline_and_its_limit(lake: Lake) -> None:
     assert limit == pytest.approx(mean - 0.02, abs=0.003)  # the mean of logits
 
 
-@pytest.mark.long
 def test_a_metric_without_an_interval_says_so(lake: Lake) -> None:
     gate = {"check": "worse(ks, previous 28)", "by": []}
     code, document, _ = run(lake, gate, metrics=["roc_auc", "log_loss", "accuracy", "ks"])
@@ -181,7 +177,6 @@ def test_names_tell_gates_apart(lake: Lake) -> None:
         lake.job(gates=[{"check": "roc_auc > 0", "name": "x"}] * 2)
 
 
-@pytest.mark.long
 def test_a_slice_that_failed_is_not_missing(tmp_path: Path) -> None:
     made = Lake(tmp_path)
     made.put(rows(days=9))
@@ -194,7 +189,6 @@ def test_a_slice_that_failed_is_not_missing(tmp_path: Path) -> None:
     assert done.verdicts.filter(gate="missing").is_empty()
 
 
-@pytest.mark.long
 def test_validate_says_what_to_expect_of_gates(lake: Lake) -> None:
     gates = [
         {"check": "roc_auc >= 0.78", "by": ["seg"]},

@@ -58,7 +58,6 @@ def test_rows_at_the_ends_of_a_period(
         assert bound.select(pl.nth(0).cast(pl.String), "n").rows() == [(period, n)]
 
 
-@pytest.mark.long
 def test_a_slice_that_fails_among_several_sets_of_keys(lake: Lake) -> None:
     bad = (pl.col("day") == date(2026, 1, 2)) & (pl.col("seg") == "b")
     # A day that fails, beside one that does not.

@@ -49,7 +49,6 @@ def iceberg(tmp_path: Path) -> IcebergLake:
     return made
 
 
-@pytest.mark.long
 def test_a_compaction_of_an_iceberg_table(iceberg: IcebergLake) -> None:
     iceberg.run(backfill=True)
     before = iceberg.history()
@@ -70,7 +69,6 @@ def test_a_compaction_of_an_iceberg_table(iceberg: IcebergLake) -> None:
     check_values(iceberg)
 
 
-@pytest.mark.long
 def test_a_replace_with_fewer_rows(iceberg: IcebergLake) -> None:
     iceberg.run(backfill=True)
     compact(iceberg, dropped=5)
@@ -78,7 +76,6 @@ def test_a_replace_with_fewer_rows(iceberg: IcebergLake) -> None:
     check_values(iceberg)
 
 
-@pytest.mark.long
 def test_a_replace_of_labels_with_fewer_rows(iceberg: IcebergLake) -> None:
     """Of labels, the history counts those with a prediction alone, so that no count tells."""
     rows(days=3).drop("y").write_parquet(iceberg.folder / "preds" / "all.parquet")

@@ -1,8 +1,8 @@
 """Jobs over tables of databases: a hash of the rows of each period says what changed."""
 
 import sqlite3
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import duckdb
@@ -15,7 +15,6 @@ from sqleval.jobs.plan import RunOptions
 from sqleval.jobs.run import open_job_store, run_job
 from sqleval.jobs.validation import check_job
 from tests.support.commands import run
-from tests.support.engines import PostgreSQL
 from tests.support.lake import LATER, Lake, evaluated, rows, weekly
 from tests.support.table_lakes import DAYS, check_values, reasons
 
@@ -77,28 +76,13 @@ def make_sqlite(folder: Path) -> DatabaseLake:
     return DatabaseLake(folder, "sqlite:///w.dat", query)
 
 
-def make_postgres(folder: Path, server: PostgreSQL) -> DatabaseLake:
-    def query(statement: str) -> pl.DataFrame | None:
-        found = server._connection.execute(statement)
-        if found.description is None:
-            return None
-        return pl.DataFrame(found.fetchall(), [c.name for c in found.description], orient="row")
-
-    return DatabaseLake(folder, server.url, query)
+@pytest.fixture(params=["duckdb", "sqlite"])
+def lake(request: pytest.FixtureRequest, tmp_path: Path) -> DatabaseLake:
+    made = {"duckdb": make_duckdb, "sqlite": make_sqlite}[request.param](tmp_path)
+    made.write("preds", rows(days=3))
+    return made
 
 
-@pytest.fixture(params=["duckdb", "sqlite", pytest.param("postgres", marks=pytest.mark.slow)])
-def lake(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[DatabaseLake]:
-    with ExitStack() as stack:
-        if request.param == "postgres":
-            made = make_postgres(tmp_path, stack.enter_context(PostgreSQL()))
-        else:
-            made = {"duckdb": make_duckdb, "sqlite": make_sqlite}[request.param](tmp_path)
-        made.write("preds", rows(days=3))
-        yield made
-
-
-@pytest.mark.long
 def test_a_run_evaluates_the_periods_whose_rows_have_changed(lake: DatabaseLake) -> None:
     """The kinds differ in how their rows are read; below, one of them shows what is hashed."""
     assert evaluated(lake.run(backfill=True)) == DAYS[:3]
@@ -134,7 +118,6 @@ def small(tmp_path: Path) -> DatabaseLake:
     return made
 
 
-@pytest.mark.long
 def test_what_only_the_condition_reads_and_rows_without_a_period(small: DatabaseLake) -> None:
     small.spec["where"] = """seg <> 'z' AND "the note" <> 'z'"""
     small.run(backfill=True)
@@ -152,7 +135,6 @@ def test_what_only_the_condition_reads_and_rows_without_a_period(small: Database
     assert small.history().filter(job="nightly", period=DAYS[0])["n"].to_list() == [119]
 
 
-@pytest.mark.long
 def test_labels_in_a_table(lake: DatabaseLake, tmp_path: Path) -> None:
     """Beside predictions in the same database; of one kind also in files."""
     rows(days=3).drop("y").write_parquet(tmp_path / "preds" / "all.parquet")
@@ -183,7 +165,6 @@ def test_labels_in_a_table(lake: DatabaseLake, tmp_path: Path) -> None:
         assert found["value"].to_list() == pytest.approx(expected["value"].to_list(), abs=1e-12)
 
 
-@pytest.mark.long
 def test_labels_in_files(small: DatabaseLake) -> None:
     small.query("ALTER TABLE preds DROP COLUMN y")
     (small.folder / "labels").mkdir()
@@ -201,7 +182,6 @@ def test_labels_in_files(small: DatabaseLake) -> None:
     assert set(small.history()["matured"]) == {1.0}
 
 
-@pytest.mark.medium
 def test_the_command_and_states(small: DatabaseLake) -> None:
     small.job(states="states", slices=[[], ["seg"]], history="w2.duckdb")
     done = run("run", str(small.folder / "job.yml"), "--backfill")
@@ -214,7 +194,6 @@ def test_the_command_and_states(small: DatabaseLake) -> None:
     weekly(small, metrics=["roc_auc"]).run(backfill=True)
 
 
-@pytest.mark.long
 def test_a_database_that_cannot_be_read(small: DatabaseLake) -> None:
     small.run(backfill=True)
     with duckdb.connect(small.folder / "w.duckdb"):  # as if another process wrote it
@@ -234,7 +213,6 @@ def test_a_database_that_cannot_be_read(small: DatabaseLake) -> None:
         small.job(source="w.duckdb#preds")
 
 
-@pytest.mark.long
 def test_a_wrong_table_is_the_same_error_at_every_door(lake: DatabaseLake) -> None:
     job = lake.job(source=f"{lake.url}#perds")
     path = str(job.resolve_paths(job.sources))

@@ -40,7 +40,6 @@ def backfill(lake: Lake) -> Run:
     return lake.run(backfill=True, changes={"gates": gates})
 
 
-@pytest.mark.long
 def test_a_moved_day_is_red_and_the_others_are_not(tmp_path: Path) -> None:
     gates = ["drift(ks, baseline) < 0.35", "drift(psi of mix, previous 3) <= 0.3"]
     lake = make_lake(tmp_path, *gates, {"check": "drift(psi of label, baseline) < 9", "by": []})
@@ -73,7 +72,6 @@ def test_a_moved_day_is_red_and_the_others_are_not(tmp_path: Path) -> None:
     assert label["slice"].unique().to_list() == ["{}"]
 
 
-@pytest.mark.long
 def test_a_period_without_a_state_is_undefined(tmp_path: Path) -> None:
     gate = {"check": "drift(psi, baseline) < 0.2", "by": ["seg"], "min_rows": 10}
     lake = make_lake(tmp_path, gate)
@@ -87,7 +85,6 @@ def test_a_period_without_a_state_is_undefined(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.long
 def test_weeks_of_states(tmp_path: Path) -> None:
     lake = make_lake(tmp_path, "drift(ks, previous 1) < 1")
     backfill(lake)
@@ -104,7 +101,6 @@ def test_weeks_of_states(tmp_path: Path) -> None:
     assert found.filter(period="2025-12-29")["status"].unique().to_list() == ["no reference"]
 
 
-@pytest.mark.medium
 def test_one_night(tmp_path: Path) -> None:
     lake = Lake(tmp_path)
     lake.spec |= {"states": "states", "gates": ["drift(ks, previous 7) < 0.9"], "missing": "ignore"}

@@ -32,7 +32,6 @@ def reasons(done: Run) -> dict[str, str]:
     return {d.period: d.reason for d in done.decisions if d.action == "evaluate"}
 
 
-@pytest.mark.medium
 def test_a_run_evaluates_what_the_catalogue_says_has_changed(lake: Lake) -> None:
     rows = pl.read_parquet(lake.folder / "sqlite" / "rows.parquet")
     assert [*reasons(lake.run(backfill=True))] == DAYS[:4]
@@ -77,7 +76,6 @@ def run_at(lake: Lake, name: str, **options: Any) -> dict[str, str]:
     return reasons(done)
 
 
-@pytest.mark.long
 def test_merged_files_change_no_day(merges: Lake) -> None:
     assert [*run_at(merges, "three", backfill=True)] == DAYS[:3]
     assert run_at(merges, "merged") == {}

@@ -55,7 +55,6 @@ def test_deletes_of_a_partition(tmp_path: Path) -> None:
     assert evaluated(lake.run(backfill=True)) == []
 
 
-@pytest.mark.long
 def test_deletes_of_a_whole_table(tmp_path: Path) -> None:
     """They may belong to each file, so that all periods are evaluated."""
     lake = ValueLake(tmp_path)
@@ -76,7 +75,6 @@ def test_deletes_of_a_whole_table(tmp_path: Path) -> None:
     assert evaluated(lake.run(backfill=True)) == []
 
 
-@pytest.mark.long
 def test_deletes_of_labels(tmp_path: Path) -> None:
     lake = ValueLake(tmp_path)
     rows(days=3).drop("y").write_parquet(lake.folder / "preds" / "all.parquet")
@@ -87,7 +85,6 @@ def test_deletes_of_labels(tmp_path: Path) -> None:
     assert count(lake) == [118, 119, 120]
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("kind", ["numbers", "values"])
 def test_deletes_after_a_compaction_that_no_run_has_seen(kind: str, tmp_path: Path) -> None:
     lake = ValueLake(tmp_path)
@@ -104,7 +101,6 @@ def test_deletes_after_a_compaction_that_no_run_has_seen(kind: str, tmp_path: Pa
     check_values(lake)
 
 
-@pytest.mark.long
 def test_a_compaction_that_leaves_deleted_rows_out(tmp_path: Path) -> None:
     lake = ValueLake(tmp_path)
     lake.remove([5, 130])

@@ -29,7 +29,6 @@ def read(folder: Path, *options: str) -> pl.DataFrame:
     return pl.read_parquet(out)
 
 
-@pytest.mark.long
 def test_flights_before_and_after_their_labels(tmp_path: Path) -> None:
     (tmp_path / "job.yml").write_text(FLIGHTS, encoding="utf-8")
     (tmp_path / "data").symlink_to(ROOT / "data")
@@ -112,7 +111,6 @@ def summarize(lake: Lake) -> dict[str, set[str]]:
 BOTH, FORESEEN = {"roc_auc", "log_loss"}, {"expected(roc_auc)", "expected(log_loss)"}
 
 
-@pytest.mark.long
 def test_programs_have_the_last_values_while_the_source_is_away(lake: Lake) -> None:
     before = [line for line in write_prometheus(night(lake, 4)).splitlines() if "_value{" in line]
     done = night(lake, 5, changes={"source": "nowhere"})
@@ -122,7 +120,6 @@ def test_programs_have_the_last_values_while_the_source_is_away(lake: Lake) -> N
     assert len(after) == 4 * 3
 
 
-@pytest.mark.long
 def test_corrected_predictions_are_expected_again(lake: Lake) -> None:
     done = night(lake, 4)
     assert evaluated(done) == ["2026-01-02"]
@@ -160,7 +157,6 @@ def test_corrected_predictions_are_expected_again(lake: Lake) -> None:
     assert "expect" not in steps(night(lake, 5)).values()
 
 
-@pytest.mark.long
 def test_metrics_from_states_leave_what_was_expected(lake: Lake) -> None:
     lake.spec |= {"states": "states"}
     night(lake, 4)
@@ -172,7 +168,6 @@ def test_metrics_from_states_leave_what_was_expected(lake: Lake) -> None:
     assert summarize(lake)["2026-01-05"] == {"expected(roc_auc)", "expected(brier_score)"}
 
 
-@pytest.mark.long
 def test_a_failed_day_is_tried_again(lake: Lake) -> None:
     bad = rows(days=1, start=3).drop("y").with_columns(p=pl.lit(1.5))
     lake.put(bad)

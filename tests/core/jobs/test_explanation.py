@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-import pytest
 
 from tests.support.commands import run
 from tests.support.lake import Lake, rows
@@ -60,7 +59,6 @@ def test_a_file_of_several_periods_is_counted_once(tmp_path: Path) -> None:
     assert (plan["files"], plan["bytes"]) == (1, size)
 
 
-@pytest.mark.medium
 def test_changed_files_and_following_periods(lake: Lake) -> None:
     lake.backfill()
     lake.put(rows(days=1, each=90, start=1))
@@ -80,7 +78,6 @@ def test_changed_files_and_following_periods(lake: Lake) -> None:
     assert [each["rows"] for each in plan["periods"]] == [90, 0, 120, 0]
 
 
-@pytest.mark.medium
 def test_changed_definitions_name_the_metrics(lake: Lake) -> None:
     lake.run(changes={"metrics": ["roc_auc", "log_loss", "recall"]}, backfill=True)
     day = ("--date", "2026-01-02")

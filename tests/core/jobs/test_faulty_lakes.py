@@ -21,8 +21,6 @@ from sqleval.jobs.run import open_job_store
 from tests.support.lake import LATER, SMALLEST, Lake, evaluated, on, rows, steps
 from tests.support.tried import check_tried
 
-pytestmark = pytest.mark.long
-
 
 @pytest.fixture
 def lake(lake: Lake) -> Lake:

@@ -25,8 +25,6 @@ from tests.support.lake import (
     weekly,
 )
 
-pytestmark = [pytest.mark.slow, pytest.mark.long]
-
 
 @pytest.fixture
 def lake(tmp_path: Path) -> Lake:

@@ -18,7 +18,6 @@ from sqleval.jobs.validation import check_job
 from tests.support.lake import LATER, Lake, evaluated, on, rows, steps
 
 
-@pytest.mark.medium
 def test_a_backfill_has_the_values_of_scikit_learn(lake: Lake) -> None:
     lake.backfill()
     history = lake.history()
@@ -42,7 +41,6 @@ def test_a_backfill_has_the_values_of_scikit_learn(lake: Lake) -> None:
     )
 
 
-@pytest.mark.long
 def test_a_second_run_reads_no_file_and_changes_nothing(lake: Lake) -> None:
     lake.backfill()
     before = lake.history()
@@ -59,7 +57,6 @@ def test_a_second_run_reads_no_file_and_changes_nothing(lake: Lake) -> None:
     assert lake.history().equals(before)
 
 
-@pytest.mark.long
 def test_forced_periods_replace_their_rows_and_no_others(lake: Lake) -> None:
     lake.backfill()
     before = lake.history()
@@ -73,7 +70,6 @@ def test_forced_periods_replace_their_rows_and_no_others(lake: Lake) -> None:
     assert after.filter(there)["run"][0] != before["run"][0]
 
 
-@pytest.mark.medium
 def test_late_data_evaluates_only_its_periods_again(lake: Lake) -> None:
     lake.backfill()
     before = lake.history()
@@ -96,7 +92,6 @@ def test_late_data_evaluates_only_its_periods_again(lake: Lake) -> None:
     assert set(doubled) == {40}
 
 
-@pytest.mark.long
 def test_a_plain_run_takes_the_newest_then_what_follows(lake: Lake) -> None:
     assert evaluated(lake.run()) == ["2026-01-04"]
     lake.put(rows(days=2, start=4))
@@ -106,7 +101,6 @@ def test_a_plain_run_takes_the_newest_then_what_follows(lake: Lake) -> None:
     assert evaluated(lake.run(backfill=True)) == ["2026-01-01", "2026-01-02", "2026-01-03"]
 
 
-@pytest.mark.long
 def test_asked_by_date(lake: Lake) -> None:
     end = datetime(2026, 1, 3, 23, 59)
     done = lake.run(span=(datetime(2026, 1, 2), end))
@@ -124,7 +118,6 @@ def test_one_file_with_all_periods_and_a_dry_run(tmp_path: Path) -> None:
     assert evaluated(run_job(job, RunOptions(as_of=LATER, backfill=True))) == evaluated(done)
 
 
-@pytest.mark.long
 def test_several_sets_of_slices_models_and_parameters(lake: Lake) -> None:
     changes = {
         "by": None, "slices": [[], ["seg"]], "score": {"one": "p", "two": "p"},
@@ -149,7 +142,6 @@ def test_weeks_come_from_days(lake: Lake) -> None:
     assert lake.history()["n"].to_list() == [160] * 6
 
 
-@pytest.mark.long
 def test_a_changed_definition_is_shown_and_never_mixed(lake: Lake) -> None:
     gate = {"gates": ["drop(roc_auc, previous 7) < 1"]}
     lake.run(changes=gate, backfill=True)
@@ -191,7 +183,6 @@ def late(lake: Lake) -> None:
     lake.job(labels={"source": "labels", "on": "key", "maturity": "2d"})
 
 
-@pytest.mark.medium
 def test_a_period_waits_until_its_labels_are_mature(lake: Lake) -> None:
     late(lake)
     done = lake.run(backfill=True, as_of=datetime(2026, 1, 4, tzinfo=UTC))
@@ -204,7 +195,6 @@ def test_a_period_waits_until_its_labels_are_mature(lake: Lake) -> None:
     assert "2026-01-05 00:00" in done.decisions[1].reason
 
 
-@pytest.mark.long
 def test_labels_that_come_later_evaluate_their_periods_again(lake: Lake) -> None:
     late(lake)
     first = lake.run(backfill=True)
@@ -235,7 +225,6 @@ def test_labels_that_come_later_evaluate_their_periods_again(lake: Lake) -> None
     assert evaluated(lake.run(backfill=True)) == ["2026-01-01"]
 
 
-@pytest.mark.long
 def test_the_gate_of_the_matured_share(lake: Lake) -> None:
     late(lake)
     done = lake.run(changes={"gates": ["matured >= 0.9"], "by": []}, backfill=True)
@@ -246,7 +235,6 @@ def test_the_gate_of_the_matured_share(lake: Lake) -> None:
     assert done.verdicts.filter(status="failed")["since"].to_list() == ["2026-01-03"] * 2
 
 
-@pytest.mark.long
 def test_a_slice_that_fails_is_recorded_and_the_rest_goes_on(lake: Lake) -> None:
     bad = (pl.col("day") == date(2026, 1, 2)) & (pl.col("seg") == "b")
     lake.put(rows().with_columns(p=pl.when(bad).then(1.5).otherwise("p")))
@@ -267,7 +255,6 @@ def test_a_slice_that_fails_is_recorded_and_the_rest_goes_on(lake: Lake) -> None
     assert lake.history()["error"].null_count() == 24
 
 
-@pytest.mark.long
 def test_missing_values_without_slices(lake: Lake) -> None:
     lake.put(rows().with_columns(p=pl.when(pl.col("day") != date(2026, 1, 2)).then("p")))
     done = lake.run(changes={"nulls": "error", "by": []}, backfill=True)
@@ -277,7 +264,6 @@ def test_missing_values_without_slices(lake: Lake) -> None:
     assert failed["period"].to_list() == ["2026-01-02"] * 2
 
 
-@pytest.mark.long
 def test_a_broken_file_is_named_and_the_rest_goes_on(lake: Lake) -> None:
     broken = lake.folder / "preds" / "2026-01-02.parquet"
     whole = broken.read_bytes()
@@ -291,7 +277,6 @@ def test_a_broken_file_is_named_and_the_rest_goes_on(lake: Lake) -> None:
     assert evaluated(lake.run(backfill=True)) == ["2026-01-02"]
 
 
-@pytest.mark.long
 def test_a_source_that_is_not_there_is_recorded(lake: Lake) -> None:
     done = lake.run(changes={"source": "nowhere"}, as_of=datetime(2026, 1, 5, 3, tzinfo=UTC))
     assert done.errors
@@ -329,7 +314,6 @@ def verdicts(lake: Lake, gate: Any, **more: Any) -> pl.DataFrame:
     return done.verdicts
 
 
-@pytest.mark.long
 def test_a_failed_level_has_its_shortfall_and_first_period(lake: Lake) -> None:
     bad = (pl.col("day") >= date(2026, 1, 3)) & (pl.col("seg") == "b")
     lake.put(rows().with_columns(p=pl.when(bad).then(1 - pl.col("p")).otherwise("p")))
@@ -359,7 +343,6 @@ def test_a_failed_level_has_its_shortfall_and_first_period(lake: Lake) -> None:
     assert beside.verdicts.filter(status="nothing to judge")["period"].to_list() == days
 
 
-@pytest.mark.long
 def test_references_are_means_of_the_same_definition(lake: Lake) -> None:
     found = verdicts(lake, "drop(roc_auc, previous 2) < 0.001", by=[])
     auc = lake.history().filter(metric="roc_auc")["value"].to_list()
@@ -375,7 +358,6 @@ def test_references_are_means_of_the_same_definition(lake: Lake) -> None:
     assert found["limit"].to_list() == pytest.approx([(loss[0] + loss[1]) / 2 + 0.01] * 4)
 
 
-@pytest.mark.long
 def test_bounds_and_slices_of_a_gate(lake: Lake) -> None:
     gate = {"check": "roc_auc >= 0.5", "on": "low", "by": []}
     found = verdicts(lake, gate, by=None, slices=[[], ["seg"]], ci=0.95)
@@ -388,7 +370,6 @@ def test_bounds_and_slices_of_a_gate(lake: Lake) -> None:
     assert verdicts(lake, gate)["limit"].to_list()[1:] == auc[:-1]
 
 
-@pytest.mark.long
 def test_undefined_values_neither_pass_nor_fail(lake: Lake) -> None:
     lake.put(rows().with_columns(y=pl.lit(0)))
     found = verdicts(lake, "roc_auc >= 0.5")
@@ -421,7 +402,6 @@ def test_undefined_values_neither_pass_nor_fail(lake: Lake) -> None:
     ]
 
 
-@pytest.mark.long
 def test_missing_data_is_a_gate_of_its_own(lake: Lake) -> None:
     lake.backfill()
     gone = datetime(2026, 1, 7)
@@ -442,7 +422,6 @@ def test_missing_data_is_a_gate_of_its_own(lake: Lake) -> None:
     assert evaluated(lake.run()) == ["2026-01-07"]
 
 
-@pytest.mark.long
 def test_history_outlives_the_data(lake: Lake) -> None:
     lake.backfill()
     before = lake.history()
@@ -462,7 +441,6 @@ def test_a_slice_that_always_came_and_is_gone(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.long
 def test_rows_and_age_are_gates_as_well(lake: Lake) -> None:
     found = verdicts(lake, "rows >= 41", by=[])
     assert set(found["status"]) == {"passed"}
@@ -479,7 +457,6 @@ def test_rows_and_age_are_gates_as_well(lake: Lake) -> None:
     assert gates.find_last_complete(lake.job(), datetime(2026, 1, 8, tzinfo=UTC)) == "2026-01-07"
 
 
-@pytest.mark.medium
 def test_replicates_give_intervals_to_metrics_without_a_closed_form(lake: Lake) -> None:
     changes: dict[str, Any] = {"metrics": ["roc_auc", "ks"], "ci": 0.95}
 

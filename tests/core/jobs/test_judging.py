@@ -129,7 +129,6 @@ def judge(job: Job, store: Counting, periods: list[str]) -> Judgement:
     return judge_gates(job, read_past(job, store), periods, DAYS, datetime(2026, 6, 1, tzinfo=UTC))
 
 
-@pytest.mark.long
 def test_a_part_of_the_past_gives_what_the_whole_gives(store: Counting) -> None:
     job = make_job()
     past = read_past(job, store)
@@ -184,7 +183,6 @@ def test_incidents_of_missing_data_end_where_data_comes(store: Counting) -> None
     assert found == [(DAYS[51], DAYS[51], 1), (DAYS[60], DAYS[60], 1), (DAYS[149], DAYS[149], 1)]
 
 
-@pytest.mark.long
 def test_gates_are_measured_over_the_last_periods_with_values(store: Counting) -> None:
     job = make_job()
     past = read_past(job, store)

@@ -40,7 +40,6 @@ def rewrite_scores(lake: LanceLake) -> None:
     lance.LanceDataset.commit(str(lake.table), operation, read_version=lake.made.version)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("is_label", [False, True])
 def test_a_compaction_after_a_change_that_no_run_has_seen(is_label: bool, lake: LanceLake) -> None:
     """No count of rows tells; of labels, the rows are not counted, nor those that are deleted."""
@@ -60,7 +59,6 @@ def test_a_compaction_after_a_change_that_no_run_has_seen(is_label: bool, lake: 
         check_values(lake)
 
 
-@pytest.mark.long
 def test_updates_and_rewritten_columns(lake: LanceLake) -> None:
     """A row is updated in a new fragment; a column is rewritten in another file of a fragment."""
     lake.made.update({"p": "0.5"}, where="key = 150")
@@ -77,7 +75,6 @@ def test_updates_and_rewritten_columns(lake: LanceLake) -> None:
     check_values(lake)
 
 
-@pytest.mark.medium
 def test_a_dataset_that_is_overwritten(lake: LanceLake) -> None:
     """The fragments of the new one are others, though the rows of two days are the same."""
     lance.write_dataset(rows(days=2).to_arrow(), str(lake.table), mode="overwrite")
@@ -87,7 +84,6 @@ def test_a_dataset_that_is_overwritten(lake: LanceLake) -> None:
     assert reasons(lake.run()) == {DAYS[3]: "new"}
 
 
-@pytest.mark.long
 def test_a_compaction_changes_no_day(lake: LanceLake) -> None:
     before = lake.history()
     assert lake.made.optimize.compact_files().fragments_removed == 3
@@ -111,7 +107,6 @@ def test_a_compaction_changes_no_day(lake: LanceLake) -> None:
     check_values(lake)
 
 
-@pytest.mark.long
 def test_deletes_after_a_compaction_that_no_run_has_seen(lake: LanceLake) -> None:
     lake.made.optimize.compact_files()
     lake.delete("key", 130)

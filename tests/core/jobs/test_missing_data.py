@@ -30,7 +30,6 @@ def missing(done: object) -> list[tuple[str, str]]:
     return verdicts.filter(gate="missing").select("period", "since").rows()
 
 
-@pytest.mark.long
 def test_a_missing_day_fails_the_next_night(lake: Lake) -> None:
     assert missing(lake.run(as_of=night(5))) == []
     done = lake.run(as_of=night(6))
@@ -52,7 +51,6 @@ def test_a_missing_day_fails_the_next_night(lake: Lake) -> None:
     assert not any("another definition" in note for note in done.notes)
 
 
-@pytest.mark.long
 def test_two_months_without_data_fail_every_night(lake: Lake) -> None:
     for day in (1, 2):
         done = lake.run(as_of=night(day, month=3), changes={"gates": ["age <= 1"]})
@@ -64,7 +62,6 @@ def test_two_months_without_data_fail_every_night(lake: Lake) -> None:
     assert lake.history().equals(before)
 
 
-@pytest.mark.medium
 def test_a_period_is_expected_once_its_labels_are_mature(lake: Lake) -> None:
     labels = {"source": "labels.parquet", "on": "key", "maturity": "2d"}
     rows().select("key", "y").write_parquet(lake.folder / "labels.parquet")
@@ -74,7 +71,6 @@ def test_a_period_is_expected_once_its_labels_are_mature(lake: Lake) -> None:
     assert missing(lake.run(as_of=night(8))) == [("2026-01-05", "2026-01-05")]
 
 
-@pytest.mark.medium
 def test_the_user_may_ignore_missing_data(lake: Lake) -> None:
     done = lake.run(as_of=night(9), changes={"missing": "ignore"})
     assert steps(done) == {"2026-01-04": "keep"}
@@ -83,7 +79,6 @@ def test_the_user_may_ignore_missing_data(lake: Lake) -> None:
     assert not done.has_failed_gate
 
 
-@pytest.mark.long
 def test_hours_weeks_years_and_long_gaps(lake: Lake) -> None:
     weekly = {"period": {"column": "day", "grain": "week"}, "history": "weeks.duckdb"}
     lake.run(as_of=night(5), changes=weekly, backfill=True)

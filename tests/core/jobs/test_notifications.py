@@ -78,7 +78,6 @@ def read_messages(lake: Lake) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
-@pytest.mark.long
 def test_a_webhook_is_sent_what_failed(lake: Lake, server: Server) -> None:
     (lake.folder / "history.duckdb").unlink()  # the run that sends evaluates as well
     notify = {"webhook": f"{server.url}/hook", "headers": {"X-Team": "models"}}
@@ -106,7 +105,6 @@ def test_a_webhook_is_sent_what_failed(lake: Lake, server: Server) -> None:
     }  # fmt: skip
 
 
-@pytest.mark.medium
 def test_a_command_reads_the_same_from_its_input(lake: Lake) -> None:
     done = start(lake, notify={"command": COMMAND, "on": "always"}, gates=["roc_auc >= 0.5"])
     (message,) = read_messages(lake)
@@ -114,7 +112,6 @@ def test_a_command_reads_the_same_from_its_input(lake: Lake) -> None:
     assert f"notified the command {sys.executable}" in done.stderr
 
 
-@pytest.mark.medium
 def test_by_default_only_failures_are_sent(lake: Lake) -> None:
     start(lake, notify={"command": COMMAND}, gates=["roc_auc >= 0.5"])
     assert read_messages(lake) == []
@@ -122,7 +119,6 @@ def test_by_default_only_failures_are_sent(lake: Lake) -> None:
     assert [each["status"] for each in read_messages(lake)] == ["failed"]
 
 
-@pytest.mark.long
 def test_a_change_is_sent_once(lake: Lake) -> None:
     notify = {"command": COMMAND, "on": "change"}
     good, bad = ["roc_auc >= 0.5"], ["roc_auc >= 0.99"]
@@ -136,7 +132,6 @@ def test_a_change_is_sent_once(lake: Lake) -> None:
     assert sent == [("failed", 4), ("failed", 8), ("passed", 0)]
 
 
-@pytest.mark.long
 def test_a_change_that_could_not_be_sent_is_sent_by_the_next_run(
     lake: Lake, server: Server
 ) -> None:
@@ -153,7 +148,6 @@ def test_a_busy_server_is_tried_again(lake: Lake, server: Server) -> None:
     assert len(server.received) == 3
 
 
-@pytest.mark.medium
 @pytest.mark.parametrize(
     ("codes", "attempts", "message"), [([500] * 9, 4, "500"), ([403], 1, "403"), ([302], 1, "302")]
 )
@@ -172,7 +166,6 @@ def test_a_failed_notification_keeps_the_results(
     assert json.loads((lake.folder / "out.json").read_text())["exit_code"] == 0
 
 
-@pytest.mark.medium
 def test_each_target_is_notified_even_if_others_fail(lake: Lake) -> None:
     nowhere = {"webhook": "http://127.0.0.1:9/", "on": "always"}
     broken = {"command": [sys.executable, "-c", "import sys; sys.exit('no mail')"], "on": "always"}
@@ -194,7 +187,6 @@ def test_a_command_that_hangs_is_ended(lake: Lake, monkeypatch: pytest.MonkeyPat
     assert "it took more than 0.2 seconds" in done.stderr
 
 
-@pytest.mark.long
 def test_secrets_come_from_the_environment_and_are_never_shown(
     lake: Lake, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -240,7 +232,6 @@ def test_a_run_that_cannot_start_is_notified(lake: Lake, monkeypatch: pytest.Mon
     assert read_messages(lake)[1]["errors"][0].startswith("unexpected IndexError: ")
 
 
-@pytest.mark.medium
 def test_a_failed_output_is_notified(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     (lake.folder / "history.duckdb").unlink()  # what is exported is what is evaluated
     monkeypatch.setitem(sys.modules, "openlineage.client.event_v2", None)
@@ -265,7 +256,6 @@ def test_a_dry_run_notifies_nobody(lake: Lake) -> None:
     assert read_messages(lake) == []
 
 
-@pytest.mark.medium
 def test_many_failures_are_cut(tmp_path: Path) -> None:
     made = Lake(tmp_path)
     made.put(rows(days=1, each=600).with_columns(seg=pl.col("key") % 60))

@@ -27,8 +27,6 @@ from tests.support.lake import LATER, SMALLEST, Lake, on, rows
 
 BAD = '<b>"&'  # a slice that must be quoted everywhere
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.fixture
 def lake(tmp_path: Path) -> Lake:
@@ -60,7 +58,6 @@ def test_the_smallest_job_and_its_two_commands(tmp_path: Path) -> None:
     assert {row["metric"] for row in found} == {"roc_auc", "log_loss"}
 
 
-@pytest.mark.long
 def test_a_failed_gate_is_exit_code_1_and_a_table(lake: Lake) -> None:
     job = str(lake.folder / "job.yml")
     _, out, err = run_process("run", job, "--backfill", "--log-json", code=1)
@@ -83,7 +80,6 @@ def test_a_failed_gate_is_exit_code_1_and_a_table(lake: Lake) -> None:
     assert logged[-1]["message"].startswith("nightly: 4 evaluated, gates:")
 
 
-@pytest.mark.long
 def test_a_failed_slice_is_exit_code_3_and_other_jobs_go_on(lake: Lake) -> None:
     lake.put(rows(days=1).with_columns(p=pl.when(pl.col("seg") == "a").then(7.0).otherwise("p")))
     job = str(lake.folder / "job.yml")
@@ -97,7 +93,6 @@ def test_a_failed_slice_is_exit_code_3_and_other_jobs_go_on(lake: Lake) -> None:
     assert run("run", str(broken), code=2).stdout == ""
 
 
-@pytest.mark.medium
 def test_a_run_as_json_junit_and_prometheus(lake: Lake) -> None:
     outputs = {"json": "out/run.json", "junit": "out/run.xml", "prometheus": "out/run.prom"}
     done = replace(lake.run(changes={"outputs": outputs}, backfill=True), notes=["a note"])
@@ -158,7 +153,6 @@ def test_prometheus_has_a_label_per_slice_key(lake: Lake) -> None:
     assert {sample.labels["slice_9"] for sample in samples} == {""}
 
 
-@pytest.mark.long
 def test_names_in_junit_are_unique(lake: Lake) -> None:
     checks = [{"check": "roc_auc >= 0.6", "min_rows": n} for n in (0, 1, 2)]
     bad = pl.when(pl.col("seg") == "c").then(7.0).otherwise("p")
@@ -172,8 +166,6 @@ def test_names_in_junit_are_unique(lake: Lake) -> None:
     assert "roc_auc >= 0.6 (at least 2 rows) [2026-01-01] seg=a" in names
 
 
-@pytest.mark.long
-@pytest.mark.slow
 def test_the_page_has_both_curves_and_quotes_what_it_shows(lake: Lake) -> None:
     changes = {"report": "page.html", "ci": 0.95, "score": {"one": "p", "two": "p"}}
     lake.job(**changes)
@@ -222,7 +214,6 @@ def read_page(lake: Lake, done: Run) -> str:
     return (lake.folder / "page.html").read_text(encoding="utf-8")
 
 
-@pytest.mark.medium
 def test_a_trend_has_the_values_intervals_and_failures_of_the_history(
     lake: Lake, drawn: dict[str, tuple[pl.DataFrame, pl.DataFrame]]
 ) -> None:
@@ -258,7 +249,6 @@ def write_cell(value: object) -> str:
     return f"{value:.4f}" if isinstance(value, float) else str(value)
 
 
-@pytest.mark.medium
 def test_the_tables_of_the_page_are_those_of_the_history(
     lake: Lake, drawn: dict[str, tuple[pl.DataFrame, pl.DataFrame]]
 ) -> None:
@@ -294,7 +284,6 @@ def test_the_tables_of_the_page_are_those_of_the_history(
     assert f"2026-01-04: 120 rows &middot; {100 * matured:.1f} % with a label" in text
 
 
-@pytest.mark.medium
 def test_the_page_is_of_the_job(
     lake: Lake, drawn: dict[str, tuple[pl.DataFrame, pl.DataFrame]]
 ) -> None:
@@ -317,7 +306,6 @@ def test_the_page_is_of_the_job(
     assert "Metrics of 2026-01-04" in text
 
 
-@pytest.mark.long
 def test_the_page_of_a_plain_run_is_of_the_newest_period(
     lake: Lake, drawn: dict[str, tuple[pl.DataFrame, pl.DataFrame]]
 ) -> None:
@@ -329,7 +317,6 @@ def test_the_page_of_a_plain_run_is_of_the_newest_period(
     assert drawn["roc_auc"][0]["x"].n_unique() == 4
 
 
-@pytest.mark.medium
 def test_a_trend_breaks_where_the_definition_changes_or_values_lack(
     lake: Lake, drawn: dict[str, tuple[pl.DataFrame, pl.DataFrame]]
 ) -> None:
@@ -353,8 +340,6 @@ def test_a_page_without_any_result_is_not_written(lake: Lake) -> None:
     assert not (lake.folder / "page.html").exists()
 
 
-@pytest.mark.long
-@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy:DeprecationWarning")
 def test_a_run_is_sent_to_openlineage_and_mlflow(
     lake: Lake, monkeypatch: pytest.MonkeyPatch
@@ -401,7 +386,6 @@ def test_a_run_is_sent_to_openlineage_and_mlflow(
             exports.export_run(done)
 
 
-@pytest.mark.long
 def test_init_writes_a_job_that_validates_and_runs(tmp_path: Path) -> None:
     made = Lake(tmp_path)
     made.put(rows(days=2).with_columns(x=pl.lit(1.5)))
@@ -423,7 +407,6 @@ def test_init_writes_a_job_that_validates_and_runs(tmp_path: Path) -> None:
     assert "exists already" in done.stderr
 
 
-@pytest.mark.long
 def test_the_first_run_of_the_starter_does_not_fail_on_small_slices(tmp_path: Path) -> None:
     job, flights = tmp_path / "job.yml", Path(__file__).parents[3] / "data/flights/predictions"
     run("init", str(flights), "--output", str(job))
@@ -521,7 +504,6 @@ def test_a_dry_run_writes_nothing(lake: Lake) -> None:
     assert not (lake.folder / "history.duckdb").exists()
 
 
-@pytest.mark.medium
 def test_the_time_of_a_run_can_be_set(lake: Lake) -> None:
     assert LATER.tzinfo is not None
     path = str(lake.folder / "job.yml")

@@ -35,7 +35,6 @@ def restated(lake: Lake) -> pl.DataFrame:
     return open_job_store(lake.job()).read("sqleval_restated", "nightly")
 
 
-@pytest.mark.medium
 def test_labels_that_vanish_leave_the_numbers(lake: Lake) -> None:
     assert not lake.run(backfill=True).notes
     before = numbers(lake)
@@ -57,7 +56,6 @@ def test_labels_that_vanish_leave_the_numbers(lake: Lake) -> None:
     assert numbers(lake).equals(before)
 
 
-@pytest.mark.long
 def test_the_user_may_accept_that_labels_are_gone(lake: Lake) -> None:
     lake.backfill()
     (lake.folder / "labels" / f"{DAY}.parquet").unlink()
@@ -73,7 +71,6 @@ def test_the_user_may_accept_that_labels_are_gone(lake: Lake) -> None:
     assert set(kept["reason"]) == {f"forced: labels/{DAY}.parquet is gone"}
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("sets", [[[], ["seg"]], [["seg"]]])
 def test_labels_that_contradict_each_other_leave_the_numbers(
     lake: Lake, sets: list[list[str]]
@@ -93,7 +90,6 @@ def test_labels_that_contradict_each_other_leave_the_numbers(
     assert numbers(lake).equals(before)
 
 
-@pytest.mark.long
 def test_new_labels_replace_numbers_which_stay_readable(lake: Lake) -> None:
     labels = lake.folder / "labels" / f"{DAY}.parquet"
     lake.backfill()
@@ -130,7 +126,6 @@ def test_new_labels_replace_numbers_which_stay_readable(lake: Lake) -> None:
     assert restated(lake).equals(kept)
 
 
-@pytest.mark.long
 def test_a_slice_without_its_labels_leaves_the_numbers(lake: Lake) -> None:
     lake.backfill()
     before = numbers(lake)
@@ -142,7 +137,6 @@ def test_a_slice_without_its_labels_leaves_the_numbers(lake: Lake) -> None:
     assert numbers(lake).equals(before)
 
 
-@pytest.mark.long
 def test_a_slice_whose_rows_were_corrected_is_replaced(lake: Lake) -> None:
     lake.backfill()
     day = rows().drop("y").filter(pl.col("day") == date(2026, 1, 2))
@@ -154,7 +148,6 @@ def test_a_slice_whose_rows_were_corrected_is_replaced(lake: Lake) -> None:
     assert kept.filter(slice='{"seg":"b"}')["new_n"].to_list() == [None, None]
 
 
-@pytest.mark.long
 def test_another_condition_may_leave_no_rows(lake: Lake) -> None:
     lake.backfill()
     assert not lake.run(backfill=True, changes={"where": f"day <> DATE '{DAY}'"}).errors
@@ -173,7 +166,6 @@ def test_a_metric_that_is_removed_stays_readable(lake: Lake) -> None:
     assert set(kept["reason"]) == {"fewer metrics"}
 
 
-@pytest.mark.long
 def test_predictions_that_vanish_are_reported(lake: Lake) -> None:
     lake.backfill()
     before = numbers(lake)

@@ -91,7 +91,6 @@ def test_the_command_removes_and_counts(lake: Lake) -> None:
     assert days(lake) == [3, *range(13, 21)]
 
 
-@pytest.mark.long
 def test_what_gates_need_is_kept(lake: Lake) -> None:
     lake.spec |= {
         "baseline": {"from": "2026-01-02", "to": "2026-01-04"},
@@ -109,7 +108,6 @@ def test_what_gates_need_is_kept(lake: Lake) -> None:
     assert before.verdicts["status"].to_list() == ["passed", "passed"]
 
 
-@pytest.mark.long
 def test_a_store_without_a_job_file(lake: Lake) -> None:
     store = str(lake.folder / lake.spec["history"])
     done = run("history", "prune", store, "--job", "nightly", "--keep", "1d")
@@ -126,7 +124,6 @@ def test_a_store_without_a_job_file(lake: Lake) -> None:
         assert message in run("history", "prune", store, *options, code=2).stderr
 
 
-@pytest.mark.long
 def test_the_key_of_a_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     compacted: list[DuckDB] = []
     monkeypatch.setattr(DuckDB, "compact", lambda store: compacted.append(store))
@@ -158,7 +155,6 @@ def test_the_key_of_a_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert days(lake) == [2, 3, *range(13, 21)]
 
 
-@pytest.mark.long
 def test_a_duckdb_file_becomes_smaller(tmp_path: Path) -> None:
     lake = Lake(tmp_path)
     lake.put(rows(days=3))

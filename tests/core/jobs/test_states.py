@@ -35,7 +35,6 @@ def lake(tmp_path: Path) -> Lake:
     return lake_with_states(tmp_path)
 
 
-@pytest.mark.medium
 def test_a_period_has_its_state_and_the_state_its_rows(lake: Lake) -> None:
     lake.backfill()
     history = lake.history()
@@ -54,7 +53,6 @@ def test_a_period_has_its_state_and_the_state_its_rows(lake: Lake) -> None:
         assert low <= exact <= high
 
 
-@pytest.mark.long
 def test_only_what_is_evaluated_again_has_a_new_state(lake: Lake) -> None:
     lake.backfill()
     before = state_files(lake)
@@ -67,7 +65,6 @@ def test_only_what_is_evaluated_again_has_a_new_state(lake: Lake) -> None:
     }
 
 
-@pytest.mark.long
 def test_weeks_come_from_days_without_the_rows(lake: Lake) -> None:
     lake.backfill()
     shutil.rmtree(lake.folder / "preds")
@@ -91,7 +88,6 @@ def test_weeks_come_from_days_without_the_rows(lake: Lake) -> None:
     assert set(steps(other.run(backfill=True)).values()) == {"keep"}
 
 
-@pytest.mark.long
 def test_a_week_is_evaluated_again_where_one_of_its_days_was(lake: Lake) -> None:
     lake.backfill()
     weekly(lake).backfill()
@@ -109,7 +105,6 @@ def test_a_week_is_evaluated_again_where_one_of_its_days_was(lake: Lake) -> None
     assert found == pytest.approx(log_loss(of["y"], of["p"]), abs=1e-12)
 
 
-@pytest.mark.long
 def test_months_gates_and_a_report_from_states(lake: Lake) -> None:
     lake.backfill()
     gates = ["log_loss < 0.1", {"check": "rows >= 720", "by": []}]
@@ -143,7 +138,6 @@ def test_slices_are_those_of_the_rows_whatever_metrics_come_from(tmp_path: Path)
     assert len(evaluated(lake.run(backfill=True, changes={"slices": [["seg"]]}))) == 2
 
 
-@pytest.mark.long
 def test_a_metric_that_is_added_later_comes_from_the_states(lake: Lake) -> None:
     lake.backfill()
     first = lake.history()
@@ -180,7 +174,6 @@ def test_a_metric_that_is_added_later_comes_from_the_states(lake: Lake) -> None:
     )
 
 
-@pytest.mark.long
 def test_what_a_state_does_not_hold_comes_from_the_rows(lake: Lake) -> None:
     lake.backfill()
     names = ["roc_auc", "log_loss", "accuracy(threshold=0.7)", "f_beta(beta=2, threshold=0.7)"]
@@ -204,7 +197,6 @@ def test_what_a_state_does_not_hold_comes_from_the_rows(lake: Lake) -> None:
     assert again["value"].to_list() == pytest.approx(exact["value"].to_list(), abs=1e-12)
 
 
-@pytest.mark.long
 def test_data_that_is_gone_is_evaluated_from_its_state(lake: Lake) -> None:
     lake.backfill()
     (lake.folder / "preds" / "2026-01-02.parquet").unlink()
@@ -227,7 +219,6 @@ def test_data_that_is_gone_is_evaluated_from_its_state(lake: Lake) -> None:
     assert lake.history().filter(period="2026-01-02").height == 3 * 3
 
 
-@pytest.mark.long
 def test_states_of_other_roles_slices_or_data_are_not_used(lake: Lake) -> None:
     lake.backfill()
     more = {"metrics": ["roc_auc", "log_loss", "ks"]}
@@ -244,7 +235,6 @@ def test_states_of_other_roles_slices_or_data_are_not_used(lake: Lake) -> None:
     assert steps(done) == {f"2026-01-{d:02}": "evaluate" if d == 3 else "add" for d in range(1, 7)}
 
 
-@pytest.mark.long
 def test_states_that_are_missing_are_made_by_a_backfill(lake: Lake) -> None:
     lake.backfill()
     (lake.folder / "states" / "2026-01-04.parquet").unlink()
@@ -254,7 +244,6 @@ def test_states_that_are_missing_are_made_by_a_backfill(lake: Lake) -> None:
     assert (lake.folder / "states" / "2026-01-04.parquet").exists()
 
 
-@pytest.mark.long
 def test_models_hours_and_a_zone(tmp_path: Path) -> None:
     lake = Lake(tmp_path)
     frame = rows(days=1, each=90).with_columns(
@@ -290,7 +279,6 @@ def test_models_hours_and_a_zone(tmp_path: Path) -> None:
             assert here["n"].item() == part.height
 
 
-@pytest.mark.long
 def test_a_slice_that_fails_has_no_state_until_it_is_mended(lake: Lake) -> None:
     bad = rows(days=1, start=3).with_columns(p=pl.when(seg="a").then(7.0).otherwise("p"))
     lake.put(bad)
@@ -319,7 +307,6 @@ def test_a_job_over_states_has_no_roles(lake: Lake, changes: Any, message: str) 
         weekly(lake, **changes).job()
 
 
-@pytest.mark.long
 def test_wrong_states_are_refused(lake: Lake) -> None:
     with pytest.raises(RequestError, match="is a URL; states are kept in a local folder"):
         lake.job(states="s3://bucket/states")
@@ -340,7 +327,6 @@ def test_wrong_states_are_refused(lake: Lake) -> None:
         check_job(lake.job(states="states", qid="seg", by=None, metrics=["ndcg"]))
 
 
-@pytest.mark.long
 def test_one_state_that_cannot_be_read(lake: Lake) -> None:
     lake.backfill()
     (lake.folder / "states" / "2026-01-01.parquet").write_bytes(b"no")
@@ -349,7 +335,6 @@ def test_one_state_that_cannot_be_read(lake: Lake) -> None:
     assert steps(done) == {"2025-12-29": "evaluate", "2026-01-05": "evaluate"}
 
 
-@pytest.mark.long
 def test_late_labels_remake_the_state(lake: Lake) -> None:
     whole = rows(days=6)
     lake.put(whole.drop("y"))

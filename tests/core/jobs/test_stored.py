@@ -4,10 +4,8 @@ The folder ``release_0_1`` was written by that release: five jobs, one run each 
 history has been kept in DuckDB, Delta and PostgreSQL (as a script that makes its tables).
 """
 
-import json
 import os
 import shutil
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -17,13 +15,11 @@ import pytest
 import sqleval
 from sqleval.catalog import request
 from sqleval.catalog.catalogue import builtin
-from sqleval.history.store import TABLES
 from sqleval.history.view import list_definition_changes
 from sqleval.jobs.definitions import hash_definition
 from sqleval.jobs.file.reading import read_job
 from sqleval.jobs.plan import RunOptions
 from sqleval.jobs.run import Run, open_job_store, run_job
-from tests.support.engines import PostgreSQL
 
 STORED = Path(__file__).parent / "release_0_1"
 #: When every file of that folder was modified, which a clone does not keep.
@@ -39,12 +35,6 @@ def stored(tmp_path: Path) -> Path:
         if "delta" not in str(file.parent):
             os.utime(file, ns=(MODIFIED, MODIFIED))
     return folder
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[PostgreSQL]:
-    with PostgreSQL() as running:
-        yield running
 
 
 def again(folder: Path, name: str, *, force: bool = False, dry: bool = False) -> Run:
@@ -84,7 +74,6 @@ def test_a_range_of_a_parameter_is_not_part_of_a_definition(metric: str, definit
     assert hash_definition(job, request.parse(metric, "binary")) == definition
 
 
-@pytest.mark.medium
 @pytest.mark.parametrize("name", JOBS)
 def test_the_numbers_are_the_same_today(stored: Path, name: str) -> None:
     store = open_job_store(read_job(stored / f"{name}.yml"))
@@ -106,36 +95,6 @@ def test_the_numbers_are_the_same_today(stored: Path, name: str) -> None:
         assert both[column].equals(both[f"{column}_now"])
     undefined = both.filter(pl.col("value").is_null())
     assert undefined["note"].equals(undefined["note_now"])
-
-
-@pytest.mark.long
-@pytest.mark.slow
-def test_a_history_in_postgresql_is_read_and_added_to(stored: Path, server: PostgreSQL) -> None:
-    import psycopg  # it comes with the engines, as the server does
-
-    with psycopg.connect(server.url, autocommit=True) as con:
-        con.execute("DROP TABLE IF EXISTS " + ", ".join(TABLES))
-        con.execute((stored / "history.sql").read_text(encoding="utf-8"))
-    file = stored / "default.yml"
-    here = open_job_store(read_job(file)).read("sqleval_history", "default")
-    job = file.read_text(encoding="utf-8").replace("history.duckdb", json.dumps(server.url))
-    file.write_text(job.partition("states:")[0], encoding="utf-8")
-    test_nothing_is_evaluated_again(stored, "default")
-    store = open_job_store(read_job(file))
-    stable = ["period", "slice", "metric", "parameters", "n", "note", "fingerprint"]
-    before = store.read("sqleval_history", "default").sort("period", "slice", "metric")
-    assert before.select(stable).equals(here.sort("period", "slice", "metric").select(stable))
-    # A number that changes is kept as restated, in a table that release 0.1 did not have.
-    rows = pl.read_parquet(stored / "whole" / "1.parquet")
-    rows.with_columns(p=1 - pl.col("p")).write_parquet(stored / "whole" / "1.parquet")
-    done = again(stored, "default")
-    assert [step.period for step in done.decisions if step.action != "keep"] == ["2026-01-01"]
-    restated = store.read("sqleval_restated", "default")
-    assert set(restated["period"]) == {"2026-01-01"}
-    after = store.read("sqleval_history", "default").sort("period", "slice", "metric")
-    others = pl.col("period") != "2026-01-01"
-    assert after.filter(others).equals(before.filter(others))
-    assert not after["value"].equals(before["value"])
 
 
 def test_a_dry_run_writes_no_definition(stored: Path) -> None:

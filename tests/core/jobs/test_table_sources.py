@@ -60,7 +60,6 @@ def iceberg(tmp_path: Path) -> IcebergLake:
     return made
 
 
-@pytest.mark.medium
 def test_a_run_evaluates_what_the_log_says_has_changed(
     table: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -92,7 +91,6 @@ def test_a_run_evaluates_what_the_log_says_has_changed(
     assert check_job(table.job()).startswith("3 files, binary, 1 metric by all rows")
 
 
-@pytest.mark.medium
 def test_a_table_of_a_rest_catalogue(iceberg: IcebergLake, monkeypatch: pytest.MonkeyPatch) -> None:
     with serve_catalogue(iceberg.catalog, "secret-token") as (url, served):
         monkeypatch.setenv("PYICEBERG_CATALOG__REST__URI", url)
@@ -121,7 +119,6 @@ def add_deletion_vector(table: Path, start: str, deleted: list[int]) -> None:
 VECTORS = {"configuration": {"delta.enableDeletionVectors": "true"}}
 
 
-@pytest.mark.medium
 def test_a_deletion_vector_changes_a_day(tmp_path: Path) -> None:
     lake = DeltaLake(tmp_path)
     lake.append(rows(days=3), **VECTORS)
@@ -132,7 +129,6 @@ def test_a_deletion_vector_changes_a_day(tmp_path: Path) -> None:
     check_values(lake)
 
 
-@pytest.mark.medium
 def test_renamed_columns_of_a_delta_table(tmp_path: Path) -> None:
     lake = DeltaLake(tmp_path)
     lake.append(rows(days=3))
@@ -148,7 +144,6 @@ def test_renamed_columns_of_a_delta_table(tmp_path: Path) -> None:
     assert evaluated(lake.run(backfill=True)) == []
 
 
-@pytest.mark.long
 def test_a_compaction_changes_no_day(tmp_path: Path) -> None:
     lake = DeltaLake(tmp_path)
     for start in range(3):
@@ -178,7 +173,6 @@ def test_a_compaction_changes_no_day(tmp_path: Path) -> None:
     check_values(lake)
 
 
-@pytest.mark.long
 def test_a_compaction_with_a_commit_before_it_that_no_run_has_seen(tmp_path: Path) -> None:
     lake = DeltaLake(tmp_path)
     for start in range(2):
@@ -192,7 +186,6 @@ def test_a_compaction_with_a_commit_before_it_that_no_run_has_seen(tmp_path: Pat
     check_values(lake)
 
 
-@pytest.mark.long
 def test_a_commit_that_claims_to_change_no_data(tmp_path: Path) -> None:
     """Rows are counted where the log counts them, and a deleted row is not a compaction."""
     lake = DeltaLake(tmp_path)
@@ -218,7 +211,6 @@ def test_a_deletion_vector_of_an_encoded_path(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.medium
 def test_deleted_positions_of_an_iceberg_table(iceberg: IcebergLake) -> None:
     iceberg.run(backfill=True)
     delete_positions(iceberg, date(2026, 1, 2), [0, 7, 119])
@@ -237,7 +229,6 @@ def delete_positions(lake: IcebergLake, day: date, positions: list[int]) -> None
     iceberg_deletes.commit(lake.made, deletes)
 
 
-@pytest.mark.long
 def test_partition_evolution_of_an_iceberg_table(iceberg: IcebergLake) -> None:
     iceberg.run(backfill=True)
     with iceberg.made.update_spec() as spec:
@@ -251,7 +242,6 @@ def test_partition_evolution_of_an_iceberg_table(iceberg: IcebergLake) -> None:
     assert evaluated(iceberg.run()) == []
 
 
-@pytest.mark.long
 def test_a_replaced_column_changes_all_days(iceberg: IcebergLake) -> None:
     iceberg.run(backfill=True)
     with iceberg.made.update_schema(allow_incompatible_changes=True) as schema:
@@ -261,7 +251,6 @@ def test_a_replaced_column_changes_all_days(iceberg: IcebergLake) -> None:
     assert evaluated(iceberg.run()) == DAYS[:3]
 
 
-@pytest.mark.long
 def test_a_late_row_changes_two_days(tmp_path: Path) -> None:
     lake = DeltaLake(tmp_path)
     lake.append(rows(days=3), partition_by=None)
@@ -271,7 +260,6 @@ def test_a_late_row_changes_two_days(tmp_path: Path) -> None:
     check_values(lake)
 
 
-@pytest.mark.long
 def test_labels_in_a_table(table: Any) -> None:
     predictions = table.read().drop("y")
     predictions.write_parquet(table.folder / "preds" / "all.parquet")
@@ -294,7 +282,6 @@ def test_labels_in_a_table(table: Any) -> None:
     check_job(table.job())
 
 
-@pytest.mark.long
 def test_a_table_with_labels_in_files(delta: DeltaLake) -> None:
     for start in (0, 1):
         labels = rows(days=1, start=start).select("key", "y")
@@ -308,7 +295,6 @@ def test_a_table_with_labels_in_files(delta: DeltaLake) -> None:
     assert set(delta.history()["matured"]) == {1.0}
 
 
-@pytest.mark.long
 def test_commits_during_a_run_are_read_by_the_next(
     table: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -328,7 +314,6 @@ def test_commits_during_a_run_are_read_by_the_next(
     assert sorted(table.history()["n"]) == [119, 120, 240]
 
 
-@pytest.mark.medium
 def test_a_data_file_that_is_gone(table: Any) -> None:
     is_lance = table.kind == "lance"
     files = [*table.table.rglob("data/*.lance" if is_lance else "*.parquet")]
@@ -349,7 +334,6 @@ def test_a_data_file_that_is_gone(table: Any) -> None:
     assert [len(done.rows), len(done.errors)] == [1, 2], done.errors
 
 
-@pytest.mark.long
 def test_a_data_file_that_is_gone_after_it_was_counted(delta: DeltaLake) -> None:
     delta.run(date=on(DAYS[0]))
     for file in delta.table.rglob("*.parquet"):
@@ -360,7 +344,6 @@ def test_a_data_file_that_is_gone_after_it_was_counted(delta: DeltaLake) -> None
     assert delta.history().filter(period=DAYS[0])["error"].to_list() == [None]
 
 
-@pytest.mark.medium
 def test_wrong_tables_of_a_job_are_refused(delta: DeltaLake) -> None:
     lists = delta.job(source=["table", "preds"])
     for check in (check_job, lambda job: run_job(job, RunOptions(as_of=LATER))):
@@ -380,7 +363,6 @@ def test_wrong_tables_of_a_job_are_refused(delta: DeltaLake) -> None:
         assert re.search(message, run_job(job, RunOptions(as_of=LATER)).errors[0])
 
 
-@pytest.mark.long
 def test_states_slices_and_a_failing_slice(delta: DeltaLake) -> None:
     broken = rows(days=1, start=3).with_columns(
         p=pl.when(pl.col("key") == 363).then(None).otherwise("p")
@@ -396,7 +378,6 @@ def test_states_slices_and_a_failing_slice(delta: DeltaLake) -> None:
     weekly(delta, metrics=["roc_auc"]).run(backfill=True)
 
 
-@pytest.mark.long
 def test_conditions_and_kinds_of_times(delta: DeltaLake) -> None:
     """Times of each type, with and without a time zone, are found in the range of their day."""
     frame = rows(days=3).with_columns(
@@ -423,7 +404,6 @@ def test_conditions_and_kinds_of_times(delta: DeltaLake) -> None:
         assert dict(done.rows.select("period", "n").iter_rows()) == expected
 
 
-@pytest.mark.long
 def test_init_and_openlineage(delta: DeltaLake, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(delta.folder)
     run("init", "delta+table", "--output", "job.yml")

@@ -57,7 +57,6 @@ def collected(monkeypatch: pytest.MonkeyPatch) -> Iterator[Collected]:
     meters.shutdown()
 
 
-@pytest.mark.long
 def test_a_run_its_periods_and_its_statements_are_spans(lake: Lake, collected: Collected) -> None:
     changes = {"gates": ["roc_auc >= 0.5", "log_loss <= 0.01"], "by": []}
     done = lake.run(changes=changes, backfill=True)
@@ -104,7 +103,6 @@ def test_parts_are_read_one_by_one_within_the_span_of_their_reader(collected: Co
     assert taking.parent.span_id == other.context.span_id
 
 
-@pytest.mark.long
 def test_gates_are_counted_by_status(lake: Lake, collected: Collected) -> None:
     changes = {"gates": ["roc_auc >= 0.5", "log_loss <= 0.01"], "by": []}
     lake.run(changes=changes, date=on("2026-01-01"))
@@ -128,7 +126,6 @@ def test_an_error_is_recorded_on_the_spans(lake: Lake, collected: Collected) -> 
     assert "history.duckdb" in failed.status.description
 
 
-@pytest.mark.long
 def test_metrics_added_later_have_a_span(lake: Lake, collected: Collected) -> None:
     lake.run(changes={"states": "states", "by": []}, backfill=True)
     lake.run(changes={"metrics": ["roc_auc", "log_loss", "f1"]}, backfill=True)
@@ -160,7 +157,6 @@ def test_exporters_are_those_of_the_standard_variables(
     assert tuple(telemetry._list_exporters(each) for each in ("traces", "metrics")) == expected
 
 
-@pytest.mark.long
 def test_an_exporter_that_is_missing_is_a_note(
     lake: Lake, monkeypatch: pytest.MonkeyPatch, collected: Collected
 ) -> None:
@@ -182,7 +178,6 @@ class Uncounted:
         pass
 
 
-@pytest.mark.long
 def test_the_command_sends_before_it_ends(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OTEL_TRACES_EXPORTER", "console")
     monkeypatch.setenv("OTEL_METRICS_EXPORTER", "console")

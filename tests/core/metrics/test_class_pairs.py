@@ -19,8 +19,6 @@ from tests.support.cases import NAN, ROLES, drawn, rows_of
 from tests.support.comparison import assert_frame_equal
 from tests.support.small_inputs import BINARY, class_decisions, close, only_row, value
 
-pytestmark = pytest.mark.slow  # test_metrics.py covers the oldest engines
-
 
 def guessed(k: int, n: int = 150) -> pl.DataFrame:
     """Return rows of k classes, with a decision and a probability a class."""

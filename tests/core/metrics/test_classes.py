@@ -23,9 +23,6 @@ from sqleval import RequestError
 from tests.support.cases import ROLES, drawn
 from tests.support.small_inputs import THREE, class_decisions, close, only_row, value
 
-pytestmark = pytest.mark.slow  # test_metrics.py covers the oldest engines
-
-
 PER_CLASS = {"precision": precision_score, "recall": recall_score, "f1": f1_score}
 
 

@@ -24,9 +24,6 @@ from tests.support.small_inputs import (
     value,
 )
 
-pytestmark = pytest.mark.slow  # test_metrics.py covers the oldest engines
-
-
 COSTS = {"a": {"b": 1, "c": 4.5, "a": -1}, "b": {"a": 2, "c": 0.5}, "c": {"a": 0, "b": 3}}
 
 

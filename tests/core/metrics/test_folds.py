@@ -32,8 +32,6 @@ from tests.support.small_inputs import (
     value,
 )
 
-pytestmark = pytest.mark.slow  # test_metrics.py covers the oldest engines
-
 
 def folds(frame: pl.DataFrame, *keys: str) -> list[pl.DataFrame]:
     return frame.partition_by(*keys)
@@ -50,7 +48,6 @@ AVERAGED: Mapping[str, Callable[[pl.DataFrame], float]] = {
 }
 
 
-@pytest.mark.medium
 @pytest.mark.parametrize("over", [["g"], ["h"], ["g", "h"]], ids=str)
 def test_averages_over_folds_are_those_of_folds(over: list[str]) -> None:
     metrics = [f"{m}(average='{a}')" for m in AVERAGED for a in ("macro", "micro", "weighted")]

@@ -11,9 +11,6 @@ import sqleval
 from sqleval.compiler.metric_rows import NO_SUM
 from tests.support.small_inputs import close, value
 
-pytestmark = pytest.mark.slow  # test_metrics.py covers the oldest engines
-
-
 STEPS = 1000
 
 

@@ -19,8 +19,6 @@ from sqleval.catalog import Relation, builtin
 from tests.support.cases import CASES, ROLES, Case, Data, Kind, about, drawn, has_twins
 from tests.support.macros import ALL
 
-pytestmark = pytest.mark.slow  # the newest engines are enough for random inputs
-
 TOLERANCE = 1e-12
 few = settings(
     max_examples=12,
@@ -170,7 +168,6 @@ def answered(kind: Kind, weight: str | None) -> list[dict[tuple[Any, ...], float
     ]  # fmt: skip
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("weight", [None, "w"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_value_is_in_range(kind: Kind, weight: str | None) -> None:
@@ -193,7 +190,6 @@ def resolved(text: str, kind: Kind) -> Relation:
     return next((r for r in found if several and "multiclass" in r.when), found[0])
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("weight", [None, "w"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_perfect_predictions_reach_the_best_end(kind: Kind, weight: str | None) -> None:
@@ -227,7 +223,6 @@ def test_perfect_predictions_reach_the_best_end(kind: Kind, weight: str | None) 
 # -- what must not matter ----------------------------------------------------------------------
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("weight", [None, "w"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_row_order_and_files_do_not_matter(kind: Kind, weight: str | None, tmp_path: Path) -> None:
@@ -252,7 +247,6 @@ ALONE = [
 ]
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     ("kind", "metrics"),
     [*(pytest.param(kind, metrics_of(kind), id=kind) for kind in KINDS), *ALONE],
@@ -275,7 +269,6 @@ def test_grouped_equals_filtered(kind: Kind, metrics: list[str] | str) -> None:
         assert_same(values(part, kind, metrics, **options), want)
 
 
-@pytest.mark.medium
 @pytest.mark.parametrize(("kind", "metric"), ALONE)
 def test_weight_2_equals_the_row_twice(kind: Kind, metric: str) -> None:
     # Together the metrics have weights of 0 to 3 in the next test.
@@ -286,7 +279,6 @@ def test_weight_2_equals_the_row_twice(kind: Kind, metric: str) -> None:
     assert_same(weighted, values(twice, kind, metric))
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "ranking"])
 def test_counts_as_weights_equal_repeated_rows(kind: Kind) -> None:
     # Each example is a slice; counts of rows together, and alone, are those of `test_metrics`.
@@ -300,7 +292,6 @@ def test_counts_as_weights_equal_repeated_rows(kind: Kind) -> None:
     assert_same(weighted, {key: found.get(key) for key in weighted})
 
 
-@pytest.mark.long
 def test_a_monotone_change_of_scores_changes_no_ranking_metric() -> None:
     metrics = ["roc_auc", "roc_auc_pairs", "roc_auc_trapezoid", "roc_auc_rank_sum", "ks"]
     metrics.append("average_precision")
@@ -318,7 +309,6 @@ def assert_same_area(got: dict[Any, float | None], want: dict[Any, float | None]
     assert_same({key[:-1]: v for key, v in got.items()}, {key[:-1]: v for key, v in want.items()})
 
 
-@pytest.mark.long
 def test_each_definition_of_roc_auc_gives_the_same() -> None:
     for options in EACH:
         # One at a time, so that each takes its own file.
@@ -340,7 +330,6 @@ def test_each_definition_of_roc_auc_takes_weights_alike(name: str) -> None:
         assert_same_area(other, area)
 
 
-@pytest.mark.long
 def test_plans_agree(tmp_path: Path) -> None:
     # The metrics of other kinds, and weighted ones, have one plan: see test_metrics. Of few rows
     # `evaluate` takes the plan of rows.
@@ -410,7 +399,6 @@ def given_notes(name: str) -> Iterator[str]:
                         yield from rows["note_1"].drop_nulls()
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("relation", builtin().relations("metric"), ids=lambda file: file.name)
 def test_every_note_has_a_case(relation: Relation) -> None:
     declared = {note for file in builtin().files(relation.name) for note in file.notes}

@@ -73,7 +73,6 @@ def test_curve_of_no_rows_has_its_columns(name: str) -> None:
     assert curve.collect().is_empty()
 
 
-@pytest.mark.long
 def test_large_results_keep_their_order() -> None:
     rng = np.random.default_rng(5)
     n = 150_000  # more than DuckDB keeps in one piece

@@ -36,7 +36,6 @@ def test_hull_of_a_random_walk_equals_scipy() -> None:
     np.testing.assert_allclose(got.to_numpy(), expected, **TOLERANCE)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("shape", ["concave", "waves", "below the diagonal"])
 def test_hull_of_many_rows_equals_scipy(shape: str) -> None:
     # Most of the 4,096 strips have corners, and most chords of the coarse hull have points above.
@@ -88,7 +87,6 @@ def test_hull_does_not_depend_on_the_unit_of_weights(scale: float) -> None:
     np.testing.assert_allclose(expected, hull(rows_of(frame, "binary", weight="w")), **TOLERANCE)
 
 
-@pytest.mark.long
 def test_hull_of_a_concave_curve_has_every_point() -> None:
     # Each step is flatter than the one before, so that no point lies on a line between others.
     steps = np.arange(1500)

@@ -65,7 +65,6 @@ def list_metrics() -> Iterator[Any]:
                     yield pytest.param(kind, some, options, id=f"{kind}-{len(options)}-{part}")
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(("kind", "names", "options"), list(list_metrics()))
 def test_metrics(
     kind: Kind, names: list[str], options: dict[str, Any], write: Any, set_threads: SetThreads
@@ -77,7 +76,6 @@ def test_metrics(
     assert_frame_equal(eight, one)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     ("curve", "n"),
     [

@@ -21,8 +21,6 @@ from sqleval import DataError, RequestError
 from tests.support.cases import ROLES, drawn
 from tests.support.small_inputs import COUNTS, class_decisions, close, command
 
-pytestmark = pytest.mark.slow  # test_metrics.py covers the oldest engines
-
 
 def split(n: int = 300, *names: str) -> pl.DataFrame:
     names = names or ("test", "train", "validation")

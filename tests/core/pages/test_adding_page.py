@@ -30,8 +30,7 @@ from sqleval.jobs.plan import RunOptions
 from sqleval.jobs.run import run_job
 from tests.support.cases import DATA, ROLES, Case, rows_of
 from tests.support.curve_points import Curve
-
-from .pages import read_page
+from tests.support.pages import read_page
 
 PAGE = read_page("docs/developers/adding.md")
 SECTIONS = {

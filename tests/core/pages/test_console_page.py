@@ -1,18 +1,12 @@
-"""The page on SQL consoles: every query and notebook runs, and each console loads the macros."""
+"""The page on SQL consoles: every query gives its table, also by macros of an attached file."""
 
-import json
 import re
-import runpy
-import subprocess
 import sys
 from functools import cache
 from pathlib import Path
 
 import duckdb
-import duckdb_cli
-import nbformat
 import pytest
-from nbclient import NotebookClient
 
 from sqleval.engines.duckdb_files import install
 from sqleval.export.macro_script import write_script
@@ -23,7 +17,7 @@ PAGE = ROOT / "docs" / "guide" / "console.md"
 _QUERY = re.compile(r"^```sql\n(.*?)^```\n(?:\n(\| .*?)\n\n)?", re.MULTILINE | re.DOTALL)
 
 
-def _lines(console: str) -> list[str]:
+def read_lines(console: str) -> list[str]:
     text = PAGE.read_text(encoding="utf-8").split(f"### {console}\n")[1]
     return re.findall(r"^```\w*\n(.*?)^```", text, re.MULTILINE | re.DOTALL)[0].strip().split("\n")
 
@@ -56,31 +50,16 @@ def with_results(con: duckdb.DuckDBPyConnection) -> str:
     return page
 
 
-@pytest.mark.long
 def test_every_query_gives_the_table_below_it(folder: Path) -> None:
     assert len(_queries()) >= 9
     assert _run_page(folder)[0] == PAGE.read_text(encoding="utf-8")
 
 
-@pytest.mark.long
-@pytest.mark.slow
-def test_the_shell(folder: Path) -> None:
-    command, *lines = _lines("DuckDB's shell")
-    program = Path(duckdb_cli.__file__).parent / command.split()[0]
-    done = subprocess.run(
-        [program, "-no-init", "-json", *command.split()[1:]], input="\n".join(lines), cwd=folder,
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    (row,) = json.loads(done.stdout)
-    assert row["value"] == pytest.approx(_expected(folder), abs=1e-12)
-
-
-@pytest.mark.long
 def test_macros_of_an_attached_file(folder: Path) -> None:
     install(write_script, str(folder / "sqleval.duckdb"))
-    attach, search, query = _lines("One file of macros for a team")
+    attach, search, query = read_lines("One file of macros for a team")
     attach = attach.replace("'sqleval", f"'{folder}/sqleval")
-    expected = _expected(folder)
+    expected = find_value(folder)
     with duckdb.connect() as con:
         con.execute(f"ATTACH '{folder / 'preds.duckdb'}' AS p (READ_ONLY)")
         con.execute("CREATE TABLE preds AS FROM p.preds")
@@ -112,42 +91,17 @@ def test_a_macro_of_an_attached_file_does_not_find_its_neighbours() -> None:
         assert con.sql("SELECT m.s.two()").fetchall() == [(2,)]
 
 
-@pytest.mark.long
-@pytest.mark.slow
-def test_a_notebook(folder: Path) -> None:
-    cells = _lines("Jupyter")
-    cells[-1] = f"print(repr({cells[-1]}.fetchall()[0][2]))"
-    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
-    where = {"metadata": {"path": str(folder)}}
-    NotebookClient(book, kernel_name="python3", timeout=120, resources=where).execute()
-    assert float(book.cells[-1].outputs[0]["text"]) == pytest.approx(_expected(folder), abs=1e-12)
-
-
-@pytest.mark.long
-@pytest.mark.slow
-def test_marimo(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    lines = "\n    ".join(_lines("marimo"))
-    (folder / "book.py").write_text(
-        "import marimo\n\napp = marimo.App()\n\n@app.cell\ndef _():\n"
-        f"    {lines}\n    value = auc['value'][0]\n    con.close()\n    return (value,)\n",
-        encoding="utf-8",
-    )
-    monkeypatch.chdir(folder)
-    _, defined = runpy.run_path("book.py")["app"].run()
-    assert defined["value"] == pytest.approx(_expected(folder), abs=1e-12)
-
-
 @cache
 def _run_page(folder: Path) -> tuple[str, float]:
     """Make the macros once; return the page with its tables, and the value of the shell."""
     with duckdb.connect(str(folder / "preds.duckdb")) as con:
         con.execute(write_script())
-        call = _lines("DuckDB's shell")[-1]
+        call = read_lines("DuckDB's shell")[-1]
         ((value,),) = con.sql(f"SELECT value {call.rstrip(';')}").fetchall()
         return with_results(con), value
 
 
-def _expected(folder: Path) -> float:
+def find_value(folder: Path) -> float:
     _, value = _run_page(folder)
     assert 0.5 < value < 1
     return value

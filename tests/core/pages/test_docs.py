@@ -12,7 +12,6 @@ from sqleval.catalog import builtin, header, relations
 ROOT = Path(__file__).parents[3]
 
 
-@pytest.mark.slow  # the pages need one version of each library
 @pytest.mark.parametrize("name", docs.DOCUMENTS)
 def test_a_page_is_up_to_date(name: str) -> None:
     text = (ROOT / name).read_text(encoding="utf-8")

@@ -1,11 +1,8 @@
-"""The page on jobs: its commands run, and each orchestrator runs a job."""
+"""The page on jobs: its commands run."""
 
 import json
-import os
 import re
 import runpy
-import subprocess
-import sys
 from pathlib import Path
 
 import polars as pl
@@ -13,29 +10,15 @@ import pytest
 
 from sqleval.jobs.file.reading import read_job
 from sqleval.jobs.outputs.notifications import build_message
-from tests.support.commands import run as run_here
-from tests.support.commands import start_programs
-from tests.support.lake import rows
-
-from .pages import ROOT, read_page, run, unexpected
+from tests.support.pages import ROOT, read_page, run, unexpected
 
 PAGE = read_page("docs/guide/jobs.md")
-#: The orchestrators pin what the project does not, so they have an environment of their own.
-OTHERS = ROOT / ".venv-orchestrators"
-
-pytestmark = pytest.mark.slow
 
 
 def block(heading: str, language: str, n: int = 0) -> str:
     part = PAGE.split(f"# {heading}\n", 1)[1]
     found = re.findall(rf"^```{language}\n(.*?)^```", part, re.MULTILINE | re.DOTALL)
     return str(found[n])
-
-
-def environment(**more: str) -> dict[str, str]:
-    """Return this environment with `sqleval` on the path."""
-    places = (start_programs(), Path(sys.executable).parent, os.environ["PATH"])
-    return {**os.environ, "PATH": os.pathsep.join(map(str, places)), **more}
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +29,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return home
 
 
-@pytest.mark.long
 def test_the_commands_run_in_order(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -83,7 +65,6 @@ def test_the_commands_run_in_order(
         assert f'"name": "{name}"' in done.stdout, done.stderr
 
 
-@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy:DeprecationWarning")  # MLflow's
 def test_months_come_from_the_states_of_days(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
@@ -132,81 +113,3 @@ def test_notifications_are_those_of_the_page(tmp_path: Path) -> None:
         "failed_gates", "failed", "n_failed", "incidents", "errors",
     ]  # fmt: skip
     assert sorted(build_message(job, 0, [])) == sorted(listed)
-
-
-# -- orchestrators -----------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def others() -> Path:
-    subprocess.run(["bash", str(ROOT / ".ci" / "environment"), "orchestrators"], check=True)
-    return OTHERS / "bin"
-
-
-@pytest.fixture
-def jobs(tmp_path: Path) -> Path:
-    """Return a folder with a nightly job whose gate fails on the second day."""
-    frame = rows(days=3)
-    second = pl.col("day") == frame["day"][120]
-    frame = frame.with_columns(
-        p=pl.when(second).then(1 - pl.col("p")).otherwise("p"),
-        day=pl.col("day").dt.offset_by("-4566d"),
-    )
-    assert str(frame["day"][0]) == "2013-07-02"
-    frame.write_parquet(tmp_path / "preds.parquet")
-    (tmp_path / "nightly.yml").write_text(
-        "name: nightly\nsource: preds.parquet\nlabel: y\nscore: p\nperiod: {column: day}\n"
-        "metrics: [roc_auc]\nhistory: history.duckdb\ngates: [roc_auc >= 0.6]\n",
-        encoding="utf-8",
-    )
-    return tmp_path
-
-
-def ran(script: str, others: Path, folder: Path, **more: str) -> str:
-    """Run a script in the orchestrators' environment, and return what it printed."""
-    path = folder / "script.py"
-    # What it imports lives to the end: to look for garbage in it would take a fifth of the time.
-    path.write_text(f"import gc\ngc.disable()\n{script}", encoding="utf-8")
-    done = subprocess.run(
-        [others / "python", path], capture_output=True, text=True, check=False, cwd=folder,
-        env=environment(**more),
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
-
-
-@pytest.mark.long
-def test_a_dagster_asset_is_materialised(others: Path, jobs: Path) -> None:
-    code = block("Dagster", "python").replace("/srv/jobs", str(jobs))
-    output = ran(
-        code + "\n\nfor day in ('2013-07-02', '2013-07-03'):\n"
-        "    with dg.DagsterInstance.ephemeral() as instance:\n"
-        "        done = dg.materialize([nightly], partition_key=day, instance=instance)\n"
-        "    (check,) = done.get_asset_check_evaluations()\n"
-        "    print(day, done.success, check.passed, 'roc_auc' in check.metadata['failed'].text)\n",
-        others, jobs, DAGSTER_DISABLE_TELEMETRY="1",
-    )  # fmt: skip
-    assert output.splitlines() == ["2013-07-02 True True False", "2013-07-03 True False True"]
-
-
-@pytest.mark.long
-def test_an_airflow_task_runs(others: Path, jobs: Path) -> None:
-    code = block("Airflow", "python").replace("/srv/jobs", str(jobs))
-    (jobs / "dags").mkdir()
-    (jobs / "dags" / "nightly.py").write_text(code, encoding="utf-8")
-    output = ran(
-        "import sys\nsys.path.insert(0, 'dags')\n"
-        "import pendulum\nfrom airflow.utils.db import initdb\ninitdb()\n"
-        "from nightly import dag\n"
-        "from airflow.dag_processing.bundles.manager import DagBundlesManager\n"
-        "DagBundlesManager().sync_bundles_to_db()\n"
-        "for day in ('2013-07-03', '2013-07-04'):\n"
-        "    print('STATE', dag.test(logical_date=pendulum.parse(day)).state)\n",
-        others, jobs, AIRFLOW_HOME=str(jobs / "airflow"), AIRFLOW__CORE__LOAD_EXAMPLES="False",
-        AIRFLOW__CORE__DAGS_FOLDER=str(jobs / "dags"),
-    )  # fmt: skip
-    states = [line for line in output.splitlines() if line.startswith("STATE")]
-    assert states == ["STATE success", "STATE failed"]
-    done = run_here("history", str(jobs / "history.duckdb"), "--format", "csv")
-    periods = pl.read_csv(done.stdout.encode())["period"].to_list()
-    assert periods == ["2013-07-02", "2013-07-03"]

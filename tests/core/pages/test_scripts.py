@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.commands import Done
-
-from .pages import (
+from tests.support.pages import (
     INSTALLATION,
     PAGES,
     ROOT,
@@ -25,13 +24,15 @@ from .pages import (
 
 PICTURES = ROOT / "docs" / "pictures"
 #: Blocks of other programs, which tests of their own run: consoles and orchestrators, job files
-#: with gates that fail, and rows of tables that a test puts there.
+#: with gates that fail, rows of tables that a test puts there, and a Spark server.
 ELSEWHERE = {
-    ("docs/guide/console.md", "python"): "test_console_page.py",
-    ("docs/guide/dbt.md", "sh"): "test_dbt_page.py",
-    ("docs/guide/jobs.md", "python"): "test_jobs_page.py",
-    ("docs/guide/jobs.md", "sh"): "test_jobs_page.py",
-    ("docs/developers/adding.md", "python"): "test_adding_page.py",
+    ("docs/guide/console.md", "python"): "engines/pages/test_console_page.py",
+    ("docs/guide/dbt.md", "sh"): "engines/pages/test_dbt_page.py",
+    ("docs/guide/jobs.md", "python"): "engines/pages/test_jobs_page.py",
+    ("docs/guide/jobs.md", "sh"): "core/pages/test_jobs_page.py",
+    ("docs/guide/spark.md", "python"): "engines/pages/test_spark_page.py",
+    ("docs/guide/spark.md", "sh"): "engines/pages/test_spark_page.py",
+    ("docs/developers/adding.md", "python"): "core/pages/test_adding_page.py",
 }
 
 
@@ -116,8 +117,6 @@ def test_the_first_scripts_run(name: str, tmp_path: Path) -> None:
     check_output(SCRIPTS[name], run_script(SCRIPTS[name], folder), folder)
 
 
-@pytest.mark.long
-@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in SCRIPTS if name not in FIRST])
 def test_a_script_of_a_page_runs(
     name: str,
@@ -153,6 +152,8 @@ def test_a_page_names_the_data_of_its_scripts(name: str) -> None:
 def test_the_other_blocks_have_tests_of_their_own() -> None:
     for (name, language), file in ELSEWHERE.items():
         assert blocks(name, language)
-        assert name.removeprefix("docs/") in (Path(__file__).parent / file).read_text(
-            encoding="utf-8"
-        ).replace('" / "', "/")
+        text = (ROOT / "tests" / file).read_text(encoding="utf-8")
+        # It names the page, or takes the blocks from the test that does.
+        assert name.removeprefix("docs/") in text.replace('" / "', "/") or (
+            f"from tests.core.pages import {Path(file).stem}" in text
+        )

@@ -2,7 +2,7 @@
 
 import re
 
-from .pages import blocks, read_page
+from tests.support.pages import blocks, read_page
 
 PAGE = "docs/textbook.md"
 

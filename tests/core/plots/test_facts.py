@@ -36,7 +36,6 @@ def values(bound: sqleval.Predictions, metric: str) -> list[float]:
     return bound.evaluate(metric).collect()["value"].to_list()
 
 
-@pytest.mark.medium
 @pytest.mark.parametrize(
     ("curve", "name", "metric"),
     [
@@ -67,7 +66,6 @@ def test_precision_of_chance_and_break_even_points() -> None:
     assert any(sorted(each["x"]) == pytest.approx(sorted(even)) for each in points)
 
 
-@pytest.mark.medium
 def test_the_operating_point_is_the_best_threshold_at_the_costs() -> None:
     chart = TWO.plot("cost", cost_fn=5)
     best = values(TWO, "best_expected_cost_threshold(cost_fn=5)")
@@ -92,7 +90,6 @@ def test_the_operating_point_is_the_best_threshold_at_the_costs() -> None:
     assert not any(text.startswith("costs ") for text in texts(TWO.plot("cost").to_dict()))
 
 
-@pytest.mark.medium
 def test_the_names_of_operating_points_are_whole() -> None:
     bound = sqleval.scan(ROWS, label="delayed", score={"v:1": "p", "v:2": "q"})
     best = values(bound, "best_expected_cost_threshold(cost_fn=5)")
@@ -125,7 +122,6 @@ def test_a_matrix_of_several_classes_has_empty_cells() -> None:
     assert counts.filter(pl.col("n") > 0).rows() == [("a", "a", 2), ("b", "b", 1), ("c", "a", 1)]
 
 
-@pytest.mark.medium
 def test_a_matrix_of_many_classes_has_small_cells_in_order() -> None:
     frame = pl.DataFrame({"y": range(40), "w": [1523.0] * 39 + [0.25]})
     bound = sqleval.scan(frame, label="y", prediction="y", weight="w", task="multiclass")
@@ -136,7 +132,6 @@ def test_a_matrix_of_many_classes_has_small_cells_in_order() -> None:
     assert (shown.count("1.52k"), shown.count("0.25")) == (39, 1)
 
 
-@pytest.mark.medium
 def test_long_names_take_several_lines() -> None:
     hour = "late by more than an hour"
     segment = "a segment of customers, with a name of many letters"
@@ -147,7 +142,6 @@ def test_long_names_take_several_lines() -> None:
     assert max(map(len, lines)) == 28
 
 
-@pytest.mark.medium
 def test_a_picture_of_a_page_has_its_legend_below() -> None:
     svg = write_svg(TWO.plot("roc"))
     # Narrow pages shrink a wider one, and its text with it.

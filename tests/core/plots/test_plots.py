@@ -18,8 +18,6 @@ from sqleval.plots.charts import draw_curve, save_chart
 from sqleval.plots.thinning import thin
 from tests.support.comparison import assert_frame_equal
 
-pytestmark = pytest.mark.slow  # drawing asks nothing of the engine
-
 FLIGHTS = Path(__file__).resolve().parents[3] / "data" / "flights" / "predictions"
 KEYS = ["model", "origin"]
 INF, NAN = float("inf"), float("nan")
@@ -173,7 +171,6 @@ def test_each_combination_of_keys_is_a_series(curve: str, tmp_path: Path) -> Non
     assert "Infinity" not in text
 
 
-@pytest.mark.long
 def test_real_curves(roc: pl.DataFrame, tmp_path: Path) -> None:
     text = svg(tmp_path, "roc_curve", roc, KEYS)
     for model in ("boosted", "logistic"):
@@ -212,7 +209,6 @@ def test_the_largest_distance_is_found_before_thinning() -> None:
     assert drawn(picture, "kind").height < n
 
 
-@pytest.mark.medium
 def test_infinite_and_missing_coordinates_are_left_out() -> None:
     picture = draw_curve("ks_curve", example("ks_curve"))
     assert drawn(picture, "kind")["x"].max() == 0.9
@@ -311,7 +307,6 @@ def test_thinning_keeps_what_a_column_shows(million: pl.DataFrame) -> None:
     assert steps == pytest.approx(all_steps, abs=1e-3)
 
 
-@pytest.mark.medium
 def test_thinning_is_by_series(million: pl.DataFrame) -> None:
     some = million.gather_every(5)
     pair = pl.concat(
@@ -352,7 +347,6 @@ def test_short_and_odd_curves_are_thinned_too() -> None:
     assert thin(falling, "x", "y", columns=10)["y"].is_sorted()
 
 
-@pytest.mark.medium
 def test_a_picture_of_a_million_rows_is_small(million: pl.DataFrame, tmp_path: Path) -> None:
     text = svg(tmp_path, "roc_curve", million)
     assert len(text) < 200_000
@@ -373,7 +367,6 @@ def test_png_is_at_double_size(tmp_path: Path) -> None:
     assert 720 < height < 1000
 
 
-@pytest.mark.long
 def test_html_stands_on_its_own(tmp_path: Path) -> None:
     evil = "</script><script>alert(1)</script>"
     frame = example("roc_curve").with_columns(model=pl.lit(evil))
@@ -422,7 +415,6 @@ def test_a_curve_without_points_is_refused(curve: str) -> None:
             draw_curve(curve, empty)
 
 
-@pytest.mark.long
 def test_another_ending_is_refused(tmp_path: Path) -> None:
     picture = draw_curve("roc_curve", example("roc_curve"))
     for name in ("roc.pdf", "roc"):

@@ -3,7 +3,6 @@
 from typing import Any
 
 import polars as pl
-import pytest
 
 from sqleval.plots.charts import draw_trend, write_svg
 
@@ -47,7 +46,6 @@ def test_a_trend_has_a_band_a_line_and_marks() -> None:
     assert "other" not in list_marks(FRAME, NONE)
 
 
-@pytest.mark.slow
 def test_a_trend_is_an_svg_that_scales() -> None:
     two = pl.concat([FRAME, FRAME.with_columns(slice=pl.lit("model=b"))])
     svg = write_svg(draw_trend(two, NONE, title="roc_auc"))

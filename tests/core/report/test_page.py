@@ -96,7 +96,6 @@ def write_p_value(value: float) -> str:
     return "< 0.0001" if value < 1e-4 else f"{value:.4f}"
 
 
-@pytest.mark.long
 def test_the_numbers_are_those_of_evaluate(few: Path, page: Tables) -> None:
     assert page.links == []
     known = sqleval.scan(few, **TWO).evaluate(ci=0.95).collect()
@@ -141,7 +140,6 @@ def test_the_numbers_are_those_of_evaluate(few: Path, page: Tables) -> None:
     assert ["rows", "", str(FEW.height), ""] in page.tables["Data"]
 
 
-@pytest.mark.long
 def test_every_statement_gives_the_number_beside_it(page: Tables) -> None:
     # Rows of several models, and of thresholds that are equal, have one statement.
     statements = dict.fromkeys(sql for sql in page.statements if '"metric"' in sql)
@@ -191,7 +189,6 @@ def test_every_task_has_a_page(
     assert f"<h2>{absent}" not in text
 
 
-@pytest.mark.long
 def test_names_are_text_on_the_page(few: Path, page: Tables) -> None:
     (slices,) = (table for name, table in page.tables.items() if name.startswith("Slices"))
     assert SCRIPT in {row[0] for row in slices}
@@ -259,7 +256,6 @@ def test_the_data_are_those_that_meet_the_condition(tmp_path: Path) -> None:
     assert "NULL" not in [row[0] for row in rows]
 
 
-@pytest.mark.long
 def test_a_best_threshold_may_be_infinite(tmp_path: Path) -> None:
     # Positives are a tenth, and scores say nothing: it costs least to predict none.
     frame = pl.DataFrame(

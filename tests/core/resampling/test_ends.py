@@ -66,7 +66,6 @@ def test_the_quantile_is_that_of_student(degrees: float, within: float) -> None:
     assert (high - low) / 2 == pytest.approx(expected, rel=within)
 
 
-@pytest.mark.long
 def test_few_rows_of_a_class_are_noted_where_classes_count_alike() -> None:
     rng = np.random.default_rng(2)
     label = np.repeat([1, 0], [15, 285])
@@ -84,7 +83,6 @@ def test_few_rows_of_a_class_are_noted_where_classes_count_alike() -> None:
     assert blocks.collect()["note"].to_list() == [few, None]
 
 
-@pytest.mark.medium
 def test_areas_under_precision_and_recall_need_more_positives() -> None:
     rng = np.random.default_rng(2)
     label = np.repeat([1, 0, 1, 0], [90, 90, 110, 110])
@@ -99,7 +97,6 @@ def test_areas_under_precision_and_recall_need_more_positives() -> None:
     ]
 
 
-@pytest.mark.medium
 def test_quantiles_beyond_the_replicates_are_noted() -> None:
     rows = pl.DataFrame({"y": [0, 1] * 50, "p": np.arange(100) * 37 % 100 / 100})
     scan = sqleval.scan(rows, label="y", score="p")
@@ -116,7 +113,6 @@ def test_quantiles_beyond_the_replicates_are_noted() -> None:
     }
 
 
-@pytest.mark.medium
 def test_each_class_has_degrees_of_freedom_of_its_own() -> None:
     rng = np.random.default_rng(3)
     rows = pl.DataFrame({"y": ["a"] * 12 + ["b"] * 100 + ["c"] * 80})

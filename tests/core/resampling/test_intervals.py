@@ -73,7 +73,6 @@ def assert_same(found: pl.DataFrame, expected: pl.DataFrame, tolerance: float = 
     )  # fmt: skip
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("options", [{"by": "g", "over": "fold", "sets": "overall"}, {"by": "g"}])
 def test_order_files_and_forms_do_not_matter(options: dict[str, Any], tmp_path: Path) -> None:
     expected = evaluate(ROWS, **options) if "over" in options else evaluate_rows("g")
@@ -87,7 +86,6 @@ def test_order_files_and_forms_do_not_matter(options: dict[str, Any], tmp_path: 
         assert_same(evaluate(source, **options), expected)
 
 
-@pytest.mark.long
 def test_threads_do_not_matter(set_threads: Callable[[int], None]) -> None:
     # Equal cells in several folds are numbered by their fold, and not as threads return them.
     rows = pl.concat([draw_rows(1_500, seed) for seed in range(4)])
@@ -98,7 +96,6 @@ def test_threads_do_not_matter(set_threads: Callable[[int], None]) -> None:
     assert_same(found[0], found[1])
 
 
-@pytest.mark.long
 def test_a_slice_alone_has_the_same_interval() -> None:
     # One slice is so large that its scores are rounded; the others stay as they are.
     rows = pl.concat([draw_rows(2_100).with_columns(g=pl.lit("large")), draw_rows(200, 2)])
@@ -123,7 +120,6 @@ def test_a_slice_alone_has_the_same_interval() -> None:
     assert_same(alone, small.filter(pl.col("g").is_null()).drop("g"))
 
 
-@pytest.mark.long
 def test_weights_counts_and_copies_are_the_same() -> None:
     copies = ROWS[np.repeat(np.arange(ROWS.height), ROWS["w"].to_numpy())]
     expected = evaluate(copies)
@@ -133,7 +129,6 @@ def test_weights_counts_and_copies_are_the_same() -> None:
     assert_same(evaluate(grouped, OF_SCORES, counts="w"), keep(expected, OF_SCORES))
 
 
-@pytest.mark.long
 def test_weights_that_are_not_counts_have_no_interval() -> None:
     rows = ROWS.with_columns(w=pl.lit(0.5))
     for call in (CALL, CALL | {"ci_method": None}):
@@ -144,7 +139,6 @@ def test_weights_that_are_not_counts_have_no_interval() -> None:
     assert evaluate(rows, call=CALL | {"cluster": "user"}, weight="w")["low"].null_count() == 0
 
 
-@pytest.mark.medium
 def test_slice_keys_of_any_name() -> None:
     names = ["estimate", "defined", "stderr", "_low", "weight", "mean", "unit"]
     rows = ROWS.with_columns(pl.col("g").alias(name) for name in names).drop("g")
@@ -155,7 +149,6 @@ def test_slice_keys_of_any_name() -> None:
         assert_frame_equal(found.drop(others).rename({name: "g"}), expected)
 
 
-@pytest.mark.long
 def test_labels_of_any_kind_are_the_same() -> None:
     expected = evaluate_rows()
     texts = ROWS.with_columns(y=pl.when(y=1).then(pl.lit("it's")).otherwise(pl.lit("no")))
@@ -172,7 +165,6 @@ def test_labels_of_any_kind_are_the_same() -> None:
     assert_same(some, evaluate(ROWS.head(250), OF_SCORES))
 
 
-@pytest.mark.long
 def test_rows_left_out_leave_no_trace() -> None:
     expected = evaluate(ROWS.filter(pl.col("p") < 0.7))
     gaps = ROWS.with_columns(p=pl.when(pl.col("p") < 0.7).then("p"))
@@ -180,7 +172,6 @@ def test_rows_left_out_leave_no_trace() -> None:
     assert_same(evaluate(ROWS, OF_SCORES, where="p < 0.7"), keep(expected, OF_SCORES))
 
 
-@pytest.mark.long
 def test_float_scores_and_thresholds() -> None:
     small = ROWS.with_columns(p=(pl.col("p") * 1e-4).cast(pl.Float32))
     names = ["f1(threshold=3e-05)", "f1(threshold=5e-05)"]
@@ -193,7 +184,6 @@ def test_float_scores_and_thresholds() -> None:
         )
 
 
-@pytest.mark.long
 def test_models_are_the_same_as_each_alone() -> None:
     both = evaluate(ROWS, score={"one": "p", "two": "q"}, by="g")
     for name, column in (("one", "p"), ("two", "q")):
@@ -201,7 +191,6 @@ def test_models_are_the_same_as_each_alone() -> None:
         assert_same(both.filter(model=name).drop("model"), alone)
 
 
-@pytest.mark.long
 def test_states_and_bins_contain_the_interval_of_the_rows() -> None:
     exact = evaluate(ROWS, ["ks", "roc_auc"])
     binned = evaluate(ROWS, ["ks", "roc_auc"], CALL | {"bins": 5})
@@ -217,7 +206,6 @@ def test_states_and_bins_contain_the_interval_of_the_rows() -> None:
         assert (width <= (exact["high"] - exact["low"]) * 1.15 + slack * 1.01).all()
 
 
-@pytest.mark.long
 def test_bounds_of_bins_do_not_pass_for_intervals() -> None:
     """Also without a method of replicates, where the metric has no interval in closed form."""
     rows = draw_rows(900).with_columns(pl.col("p") * 0.99 + pl.int_range(pl.len()) * 1e-6)
@@ -237,7 +225,6 @@ def test_bounds_of_bins_do_not_pass_for_intervals() -> None:
     assert "no interval" in none["note"].item()
 
 
-@pytest.mark.medium
 def test_other_tasks_have_intervals() -> None:
     rng = np.random.default_rng(4)
     letters = np.array(["a", "b", "c"])[rng.integers(0, 3, 200)]
@@ -270,7 +257,6 @@ def test_other_tasks_have_intervals() -> None:
     assert (rmse["high"] - rmse["low"]) / 2 / 1.645 == pytest.approx(drawn.std(), rel=0.25)
 
 
-@pytest.mark.long
 def test_only_columns_of_intervals_cost_replicates(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[int] = []
     import sqleval.resampling.completion as module
@@ -305,7 +291,6 @@ UNDEFINED = pl.DataFrame(
 )
 
 
-@pytest.mark.medium
 @pytest.mark.parametrize("method", [None, "bootstrap", "percentile", "bca"])
 def test_slices_without_an_interval_say_why(method: str | None) -> None:
     call = {"ci": 0.95, "replicates": 100, "ci_method": method}
@@ -403,7 +388,6 @@ def evaluate_percentiles() -> pl.DataFrame:
     return evaluate(ROWS, [*METRICS, "average_precision", "roc_auc"], call)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("name", ["average_precision", "ks", "f1", "log_loss", "roc_auc"])
 def test_the_standard_error_is_that_of_drawn_rows(name: str) -> None:
     row = evaluate_percentiles().filter(metric=name).row(0, named=True)
@@ -411,7 +395,6 @@ def test_the_standard_error_is_that_of_drawn_rows(name: str) -> None:
     assert found == pytest.approx(float(np.std(draw_statistics()[name])), rel=0.16)
 
 
-@pytest.mark.medium
 @pytest.mark.parametrize("name", ["log_loss", "mse"])
 def test_rounding_keeps_losses_that_are_small_beside_the_numbers(name: str) -> None:
     rows = pl.DataFrame({"y": [0, *[1] * 19] * 110, "p": 0.9995})
@@ -429,7 +412,6 @@ def test_rounding_keeps_losses_that_are_small_beside_the_numbers(name: str) -> N
     assert widths[0] == pytest.approx(widths[1], rel=0.2)
 
 
-@pytest.mark.medium
 @pytest.mark.parametrize("distance", [0, 300, 2_000])
 def test_a_note_says_where_rounding_changes_the_metric(distance: int) -> None:
     rng = np.random.default_rng(4)
@@ -451,7 +433,6 @@ def test_a_note_says_where_rounding_changes_the_metric(distance: int) -> None:
         assert distance < 2_000 or far.startswith("no "), "all scores became equal"
 
 
-@pytest.mark.medium
 def test_percentile_and_bca_are_those_of_scipy() -> None:
     """Accuracy is a mean, and skewed where it is close to 1."""
     hits = np.repeat([1.0, 0.0], [114, 6])
@@ -515,7 +496,6 @@ def test_quantiles_and_levels() -> None:
     assert find_intervals(few, ["metric"], 0.9, "bca")["low"].item() is None
 
 
-@pytest.mark.medium
 def test_clusters_are_drawn_whole() -> None:
     """Rows of a user are alike: their standard error is that of users, and not that of rows."""
     rng = np.random.default_rng(3)
@@ -545,7 +525,6 @@ def test_clusters_are_drawn_whole() -> None:
         )
 
 
-@pytest.mark.medium
 def test_few_clusters_of_a_slice_are_noted() -> None:
     rows = draw_rows(600).with_columns(
         g=pl.when(pl.col("user") < 5).then(pl.lit("few")).otherwise(pl.lit("many"))
@@ -565,7 +544,6 @@ def test_few_clusters_of_a_slice_are_noted() -> None:
     assert two.collect()["note"].item() == "no interval: fewer than three clusters"
 
 
-@pytest.mark.medium
 def test_many_clusters_are_hashed_into_blocks() -> None:
     rows = draw_rows(3_000).with_columns(user=pl.int_range(3_000))
     frame = evaluate(rows, "f1", CALL | {"cluster": "user"})

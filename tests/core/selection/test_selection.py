@@ -14,8 +14,6 @@ from sqleval import DataError, RequestError
 from sqleval.selection.student import find_t_quantile
 from tests.support.comparison import assert_frame_equal
 
-pytestmark = pytest.mark.slow  # test_metrics.py covers the oldest engines
-
 
 def predictions(n: int = 400, repeats: int = 3, k: int = 5, seed: int = 0) -> pl.DataFrame:
     """Return predictions of rows that are tested once a repeat."""
@@ -117,7 +115,6 @@ def test_sets_of_keys_are_means_over_folds_too(sets: Any) -> None:
         sqleval.resample(rows, "roc_auc", by="g", sets=[["fold"]], **ROLES)
 
 
-@pytest.mark.long
 def test_the_interval_respects_what_folds_share() -> None:
     # The truth is the accuracy on rows that no fold has seen; a model learns one threshold.
     sets: list[pl.DataFrame] = []
@@ -188,7 +185,6 @@ def test_the_error_by_role_and_its_gap() -> None:
 # -- bootstrap ----------------------------------------------------------------------------------
 
 
-@pytest.mark.long
 def test_the_632_estimates_are_the_papers() -> None:
     rng = np.random.default_rng(1)
     rows = predictions(200, repeats=4, k=1).with_columns(role=pl.lit("test"))
@@ -296,7 +292,6 @@ CHOICE: dict[str, Any] = {
 }
 
 
-@pytest.mark.long
 def test_the_grid_is_counted_ranked_and_judged() -> None:
     rows = grid()
     got = sqleval.select(rows, "accuracy", role="role", **CHOICE)

@@ -66,7 +66,6 @@ def same(found: pl.DataFrame, expected: pl.DataFrame, keys: list[str]) -> None:
         assert known.is_empty() or difference.max() <= allowed, both  # type: ignore[operator]
 
 
-@pytest.mark.long
 # Sums are weighted before they are grouped: one kind of each is enough. Weights by slice are tried
 # with values, below.
 @pytest.mark.parametrize(("weight", "by"), [(None, ["carrier"]), ("w", [])])
@@ -95,7 +94,6 @@ def test_merged_states_give_what_all_rows_give(
         assert added.equals(counts.group_by(alike).agg(pl.sum("n")).sort(alike))
 
 
-@pytest.mark.medium
 @pytest.mark.parametrize("grain", ["week", "month", "quarter", "year"])
 def test_longer_periods_come_from_days(grain: str) -> None:
     states = sqleval.from_state(whole_state(), by="carrier", grain=grain)
@@ -108,7 +106,6 @@ def test_longer_periods_come_from_days(grain: str) -> None:
     same(states.evaluate(EXACT).collect(), rows.evaluate(EXACT).collect(), keys)
 
 
-@pytest.mark.medium
 def test_a_window_of_days() -> None:
     window = "period BETWEEN '2026-01-10' AND '2026-02-08'"
     states = sqleval.from_state(whole_state(), by=["carrier"], where=window)
@@ -121,7 +118,6 @@ def test_a_window_of_days() -> None:
     assert by_day.evaluate("prevalence").collect().height == 30
 
 
-@pytest.mark.long
 def test_merged_is_the_same_and_smaller(tmp_path: Path) -> None:
     parts = [state_of(part) for part in parts_of(3)]
     together = merge_states(pl.concat(parts)).collect()
@@ -189,7 +185,6 @@ def test_bounds_of_a_threshold_do_not_depend_on_other_metrics() -> None:
     assert beside.head(1).equals(alone)
 
 
-@pytest.mark.long
 def test_a_threshold_that_is_not_held_has_bounds() -> None:
     metrics = [
         "precision", "recall", "f1", "matthews_corrcoef", "cohen_kappa", "accuracy", "specificity",
@@ -222,7 +217,6 @@ def test_decisions_and_values_have_states_as_well(predicted: str | None) -> None
         same(sqleval.from_state(state, by=by).evaluate().collect(), whole, by)
 
 
-@pytest.mark.long
 def test_models_and_sets_and_curves() -> None:
     two = FRAME.with_columns(q=1 - pl.col("p"))
     rows = sqleval.scan(two, label="y", score={"one": "p", "other": "q"}, by="carrier")
@@ -327,7 +321,6 @@ def test_hours_of_a_time_zone_add_up_to_its_days() -> None:
     same(chosen, expected.filter(period="2026-03-07"), ["period"])
 
 
-@pytest.mark.long
 def test_states_of_lazy_frames_readers_and_late_labels() -> None:
     whole = sqleval.scan(FRAME, label="y", score="p")
     lazy = whole.state("accuracy")
@@ -463,7 +456,6 @@ def test_states_are_asked_again_where_their_files_have_changed(tmp_path: Path) -
     assert sqleval.from_state(tmp_path).evaluate("log_loss").collect()["n"].item() == N
 
 
-@pytest.mark.long
 def test_periods_stand_together_in_a_file(tmp_path: Path) -> None:
     file = tmp_path / "state.parquet"
     write_state(state_of(FRAME, by="carrier", bins=13), str(file))

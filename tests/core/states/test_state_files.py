@@ -31,7 +31,6 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "states"
 
 
-@pytest.mark.medium
 def test_states_are_written_with_checksums(folder: Path, recwarn: pytest.WarningsRecorder) -> None:
     result = sqleval.from_state(folder, verify=True, by="seg", grain="week").evaluate("roc_auc")
     assert result.collect()["n"].sum() == 480
@@ -77,7 +76,6 @@ def test_states_of_parts_of_a_day_are_added_up(folder: Path) -> None:
     assert sqleval.from_state(parts).evaluate("roc_auc").collect()["n"].item() == 480
 
 
-@pytest.mark.long
 def test_an_older_state_of_a_day_fails_its_month_and_is_named(tmp_path: Path) -> None:
     lake = Lake(tmp_path)
     lake.spec |= {"states": "states", "verify": True}

@@ -1,0 +1,86 @@
+"""The history in PostgreSQL: what every store does, its index and its password."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from sqleval.errors import EngineError, StoreBusy
+from sqleval.history.opening import open_store
+from sqleval.history.store import TABLES, define_columns
+from tests.core.history import test_history as stores
+from tests.core.history.test_history import results
+from tests.support.engines import PostgreSQL
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[PostgreSQL]:
+    with PostgreSQL() as running:
+        yield running
+
+
+@pytest.fixture
+def url(server: PostgreSQL) -> str:
+    with psycopg.connect(server.url, autocommit=True) as con:
+        con.execute("DROP TABLE IF EXISTS " + ", ".join(TABLES))
+    return server.url
+
+
+test_a_store_replaces_periods_and_nothing_else = (
+    stores.test_a_store_replaces_periods_and_nothing_else
+)
+test_a_store_reads_what_is_selected = stores.test_a_store_reads_what_is_selected
+test_old_periods_are_removed_from_one_job = stores.test_old_periods_are_removed_from_one_job
+test_definitions_of_one_job_are_renamed = stores.test_definitions_of_one_job_are_renamed
+test_six_writers_at_one_time_lose_nothing = stores.test_six_writers_at_one_time_lose_nothing
+
+
+def test_an_older_table_of_postgresql_gets_its_index(
+    server: PostgreSQL, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with psycopg.connect(server.url, autocommit=True) as con:
+        con.execute("DROP TABLE IF EXISTS " + ", ".join(TABLES))
+        columns = define_columns("sqleval_history")
+        con.execute(f"CREATE TABLE sqleval_history (ordinal BIGSERIAL PRIMARY KEY, {columns})")
+        store = open_store(server.url)
+        store.remove("a", ["2026-01"])  # older releases kept no replaced results
+        days = [f"20{year:02d}-{month:02d}" for year in range(100) for month in range(1, 13)]
+        store.replace("a", days, results("a", days), None)
+        con.execute("ANALYZE sqleval_history")
+        where = "job = 'a' AND period COLLATE \"C\" > '2098'"
+        plan = con.execute(f"EXPLAIN SELECT * FROM sqleval_history WHERE {where}").fetchall()
+        assert "sqleval_history_by_period" in str(plan)
+        # A writer that waits for another one says so, and gives up.
+        monkeypatch.setattr("sqleval.history.postgres._LOCK_TIMEOUT", "200ms")
+        con.execute("BEGIN")
+        con.execute("SELECT pg_advisory_xact_lock(hashtext('sqleval'), hashtext(''))")
+        with pytest.raises(StoreBusy, match="lock timeout"):
+            store.replace("a", days[:1], results("a", days[:1]), None)
+        con.execute("ROLLBACK")
+        store.replace("a", days[:1], results("a", days[:1]), None)
+
+
+def test_a_password_is_handed_over(server: PostgreSQL, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PGPASSWORD", "another")
+    with psycopg.connect(server.url, autocommit=True) as con:
+        con.execute("CREATE ROLE pat SUPERUSER LOGIN PASSWORD 'p@s:s/w''o\\rd'")
+        (hba,) = con.execute("SHOW hba_file").fetchone() or ("",)
+        before = Path(hba).read_text(encoding="utf-8")
+        try:
+            Path(hba).write_text(f"local all pat scram-sha-256\n{before}", encoding="utf-8")
+            con.execute("SELECT pg_reload_conf()")
+            url = server.url.replace("postgres@", "pat@")
+            with pytest.raises(EngineError, match="password authentication failed"):
+                open_store(url, password="wrong").read("sqleval_history")
+            right = "p@s:s/w'o\\rd"
+            assert open_store(url, password=right).read("sqleval_files", "z").is_empty()
+            unnamed = url.replace("pat@", "") + "&user=pat"
+            assert (
+                open_store(unnamed, password="p@s:s/w'o\\rd").read("sqleval_files", "z").is_empty()
+            )
+        finally:
+            Path(hba).write_text(before, encoding="utf-8")
+            con.execute("SELECT pg_reload_conf()")
+    assert os.environ["PGPASSWORD"] == "another"

@@ -1,0 +1,11 @@
+"""The text of a split, run on other engines, gives what the front end gives."""
+
+import pytest
+
+from tests.core.splits.test_splits import check_engine
+from tests.support.engines import ELSEWHERE
+
+
+@pytest.mark.parametrize("name", ELSEWHERE)
+def test_every_engine_splits_alike(name: str) -> None:
+    check_engine(ELSEWHERE[name])
