@@ -336,7 +336,8 @@ def _write_first_problem(
         problem = f"CASE\n    {branches}\n  END"
     items = f"  {problem} AS problem,\n  {notice} AS notice"
     if domain:
-        items += f",\n  {_aggregate(binding, 'SUM', 'score_outside')} AS score_outside"
+        outside = _aggregate(binding, "SUM", "score_outside") if binding.has_probabilities else "1"
+        items += f",\n  {outside} AS score_outside"
     # Without an aggregate there would be a row for each slice.
     audited = "\nFROM _audit" if cases or notice != _NULL_TEXT or domain else ""
     return f"SELECT\n{items}{audited}"

@@ -16,6 +16,7 @@ from sqleval.inputs.binding import Binding
 
 #: Why a metric of the default set is left out.
 _GUARD = "scores are outside 0 .. 1"
+_NO_PROBABILITIES = "the scores of earlier rows were outside 0 .. 1"
 
 
 def create_scope(request: Request, builder: Builder) -> Scope:
@@ -97,7 +98,10 @@ def check_request(
         return None
     if not request.named:
         checks.has_guards = True
-        return write_literal(_GUARD)
+        return write_literal(_GUARD if binding.has_probabilities else _NO_PROBABILITIES)
+    if not binding.has_probabilities:
+        needs = "needs scores in 0 .. 1" if domain else "needs threshold= (--threshold)"
+        raise RequestError(f"{format_request(request)} {needs}: {_NO_PROBABILITIES}")
     names = checks.of_probabilities if domain else checks.at_default_threshold
     names.append(format_request(request))
     return None

@@ -62,7 +62,10 @@ def bind_source(
                 labels, late = engine.describe(exact_labels)
             options: dict[str, Any] = {**roles, "task": binding.task}
             again = bind(source, columns, labels=labels, label_columns=late, **options)
-            binding = replace(again, is_inferred=binding.is_inferred, notice=binding.notice)
+            binding = replace(
+                again, is_inferred=binding.is_inferred, is_settled=binding.is_settled,
+                notice=binding.notice,
+            )  # fmt: skip
     except RequestError:
         check_has_rows(source, engine)
         raise

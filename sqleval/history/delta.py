@@ -62,6 +62,10 @@ class Delta:
         if files is not None:
             self._write("sqleval_files", files, f"job = {write_literal(job)}")
 
+    def append(self, table: str, rows: pl.DataFrame) -> None:
+        """Add rows to a table."""
+        self._write(table, rows, None)
+
     def replace_definitions(self, job: str, definitions: Mapping[str, str]) -> None:
         """Replace definition hashes in the results of a job: old hash to new hash."""
         delta = self._import_delta()

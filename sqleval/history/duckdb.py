@@ -1,6 +1,7 @@
 """A history in a DuckDB file."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,18 @@ def _create_tables(con: Any) -> None:
     for table in TABLES:
         if (table,) not in stored:
             con.execute(f"CREATE TABLE file.{table} ({define_columns(table)})")
+
+
+@contextmanager
+def _create(path: str) -> Generator[Any]:
+    """Open a file for writing, which is created with its tables unless it exists."""
+    try:
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise EngineError(f"the history {path}: {error}") from error
+    with database(path) as con:
+        _create_tables(con)
+        yield con
 
 
 def _remove(con: Any, table: str, job: str, periods: Sequence[str]) -> None:
@@ -79,12 +92,7 @@ class DuckDB:
 
         The rows of ``restated`` are added to what earlier calls have added.
         """
-        try:
-            Path(self.path).parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise EngineError(f"the history {self.path}: {error}") from error
-        with database(self.path) as con:
-            _create_tables(con)
+        with _create(self.path) as con:
             if periods:
                 _remove(con, "sqleval_history", job, periods)
                 _insert(con, "sqleval_history", results)
@@ -93,6 +101,11 @@ class DuckDB:
                 _insert(con, "sqleval_files", files)
             if restated is not None:
                 _insert(con, "sqleval_restated", restated)
+
+    def append(self, table: str, rows: pl.DataFrame) -> None:
+        """Add rows to a table."""
+        with _create(self.path) as con:
+            _insert(con, table, rows)
 
     def replace_definitions(self, job: str, definitions: Mapping[str, str]) -> None:
         """Replace definition hashes in the results of a job: old hash to new hash."""

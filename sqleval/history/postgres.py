@@ -73,7 +73,7 @@ def _create_tables(cursor: Any) -> None:
 
 @dataclass(frozen=True)
 class PostgreSQL:
-    """Three tables in the first schema of the search path."""
+    """Tables in the first schema of the search path."""
 
     url: str
     password: str | None = field(repr=False)
@@ -150,6 +150,12 @@ class PostgreSQL:
 
     def compact(self) -> None:
         """Leave it to the server, whose autovacuum makes the space of removed rows free."""
+
+    def append(self, table: str, rows: pl.DataFrame) -> None:
+        """Add rows to a table."""
+        with self._connect() as cursor:
+            _create_tables(cursor)
+            cursor.adbc_ingest(table, rows.to_arrow(), mode="append")
 
     def replace_definitions(self, job: str, definitions: Mapping[str, str]) -> None:
         """Replace definition hashes in the results of a job: old hash to new hash."""

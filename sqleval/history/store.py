@@ -1,4 +1,4 @@
-"""The interface of a history store: three tables that calls read and change."""
+"""The interface of a history store: the tables that calls read and change."""
 
 from __future__ import annotations
 
@@ -87,8 +87,20 @@ RESTATED = pl.Schema(
         "reason": pl.String,
     }
 )
+#: What each job has settled about its rows (`jobs.settling`), the last row of an input counts.
+SETTLED = pl.Schema(
+    {
+        "job": pl.String,
+        "input": pl.String,
+        "task": pl.String,
+        "threshold": pl.Float64,
+        "period": pl.String,
+        "run": pl.String,
+    }
+)
 TABLES: Mapping[str, pl.Schema] = {
     "sqleval_history": RESULTS, "sqleval_files": FILES, "sqleval_restated": RESTATED,
+    "sqleval_settled": SETTLED,
 }  # fmt: skip
 
 #: Computed columns of the results, as SQL by name; they are NULL where ``n`` is.
@@ -198,7 +210,7 @@ class Parameters:
 
 
 class Store(Protocol):
-    """A store of the three tables. A locked store raises `StoreBusy`.
+    """A store of the tables. A locked store raises `StoreBusy`.
 
     A call is one transaction, except in Delta, where each table is one.
     """
@@ -219,6 +231,10 @@ class Store(Protocol):
 
         The rows of ``restated`` are added to what earlier calls have added.
         """
+        ...
+
+    def append(self, table: str, rows: pl.DataFrame) -> None:
+        """Add rows to a table."""
         ...
 
     def replace_definitions(self, job: str, definitions: Mapping[str, str]) -> None:

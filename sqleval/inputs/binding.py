@@ -150,6 +150,10 @@ class Binding:
         Whether the first of `numbered_keys` is an integer id that replaces all of them.
     is_inferred : bool
         Whether the task follows from values, so that other rows may contradict it.
+    is_settled : bool
+        Whether its values decide about the task; not if there are none, or one alone.
+    has_probabilities : bool
+        Whether scores may be taken for probabilities; not where other rows have shown otherwise.
     notice : str
         A remark on the task for the user; mostly empty.
     """
@@ -178,6 +182,8 @@ class Binding:
     is_expected: bool = False
     is_numbered: bool = False
     is_inferred: bool = False
+    is_settled: bool = True
+    has_probabilities: bool = True
     notice: str = ""
 
     @property

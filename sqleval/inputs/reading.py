@@ -36,12 +36,15 @@ class Reading(NamedTuple):
         The task.
     is_inferred : bool
         Whether it follows from values, so that other rows may contradict it.
+    is_settled : bool
+        Whether the values decide; not if there are none, or one alone.
     notice : str
         A remark for the user; mostly empty.
     """
 
     task: Task
     is_inferred: bool = False
+    is_settled: bool = True
     notice: str = ""
 
 
@@ -113,27 +116,31 @@ def _list_class_columns(
 
 def _read_values(kinds: set[Kind], values: Sequence[object]) -> Reading:
     """Return the task of labels and predictions of some kinds, whose first values are known."""
-    is_truth = "boolean" in kinds and not kinds & NUMBERS
-    if is_truth:
+    is_settled = len({str(value) for value in values}) > 1
+    task, notice = _choose_task(kinds, values)
+    return Reading(task, is_inferred=True, is_settled=is_settled, notice=notice)
+
+
+def _choose_task(kinds: set[Kind], values: Sequence[object]) -> tuple[Task, str]:
+    """Return the task of values, and a remark for the user."""
+    if "boolean" in kinds and not kinds & NUMBERS:
         spelled = all(parse_truth_value(value) is not None for value in values)
-        return Reading("binary" if spelled else "multiclass", is_inferred=True)
+        return ("binary" if spelled else "multiclass"), ""
     numbers = [parse_number(value) for value in values]
     if numbers and all(number in (0, 1) for number in numbers):
-        return Reading("binary", is_inferred=True)
+        return "binary", ""
     if kinds & TEXTS:
-        return Reading("multiclass", is_inferred=True)
+        return "multiclass", ""
     if "boolean" in kinds:
-        return Reading("binary", is_inferred=True)
+        return "binary", ""
     is_whole = all(
         number is not None and number == number.to_integral_value() for number in numbers
     )
     if kinds & WHOLE:
-        return Reading("multiclass" if is_whole else "regression", is_inferred=True)
-    notice = ""
-    if numbers and is_whole:
-        notice = "whole numbers of a floating type are evaluated as a regression"
-        notice += "; task='multiclass' (--task multiclass) takes them as classes"
-    return Reading("regression", is_inferred=True, notice=notice)
+        return ("multiclass" if is_whole else "regression"), ""
+    notice = "whole numbers of a floating type are evaluated as a regression"
+    notice += "; task='multiclass' (--task multiclass) takes them as classes"
+    return "regression", notice if numbers and is_whole else ""
 
 
 def choose_class_form(

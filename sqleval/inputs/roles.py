@@ -330,6 +330,7 @@ def bind(
         stream=source.stream,
         is_expected=expected,
         is_inferred=reading.is_inferred,
+        is_settled=reading.is_settled,
         notice=reading.notice,
     )
 

@@ -53,7 +53,8 @@ def bind_periods(
         roles = {**read_roles(job), "on": None, **by}
         predictions = bind_source(rows, None, roles, engine=engine)
         check_keys(predictions.binding)
-        return predictions
+        binding = replace(predictions.binding, has_probabilities=job.has_probabilities)
+        return replace(predictions, binding=binding)
     on = job.labels.on
     labels = _open_labels(job, lake, periods, engine)
     roles = {**read_roles(job), "on": on, **by}
@@ -67,7 +68,11 @@ def bind_periods(
         f"(SELECT l.* FROM {joined.relation} AS l\n"
         f"WHERE {theirs} IN (SELECT {ours} FROM {rows.relation} AS s))"
     )
-    binding = replace(predictions.binding, labels=joined._replace(relation=relation))
+    binding = replace(
+        predictions.binding,
+        labels=joined._replace(relation=relation),
+        has_probabilities=job.has_probabilities,
+    )
     return replace(predictions, binding=binding)
 
 

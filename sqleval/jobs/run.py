@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import polars as pl
 
 from sqleval.common.telemetry import add_count, start_span
-from sqleval.errors import RequestError, SourceError, SqlevalError
+from sqleval.errors import SourceError, SqlevalError
 from sqleval.history.opening import open_store
 from sqleval.history.retention import leave_out
 from sqleval.history.store import NO_RESULTS, Selection, Store, find_metric_kind, retry_while_busy
@@ -41,6 +41,14 @@ from sqleval.jobs.plan import (
     list_requested_periods,
 )
 from sqleval.jobs.retention import apply_retention
+from sqleval.jobs.settling import (
+    Settled,
+    find_settled,
+    is_task_open,
+    keep_settled,
+    must_settle,
+    recall_settled,
+)
 from sqleval.jobs.writing import Writer, create_expected_writer, list_errors, list_periods
 
 logger = logging.getLogger("sqleval.jobs")
@@ -181,6 +189,7 @@ def _run_job(job: Job, options: RunOptions, *, dry: bool) -> Run:
     check_secrets(job)
     store = open_job_store(job)
     job = states.add_state_definition(job)
+    job = recall_settled(job, store) if is_task_open(job) else job
     # One table of definitions for each task that the job may have.
     candidates = list_definitions(job)
     metrics = pl.concat(candidates)["metric"].unique(maintain_order=True).to_list()
@@ -203,7 +212,8 @@ def _run_job(job: Job, options: RunOptions, *, dry: bool) -> Run:
     extra = {"job": job.name, "run": run_id, "steps": len(decisions)}
     logger.info("planned", extra={**extra, "files": lake.files["file"].n_unique()})
     notes = [*note_rows_without_period(job, lake), *changes.list_lost_files(lake, files)]
-    job, candidates = _choose_task(job, lake, candidates, past, decisions)
+    job, settled = _settle_job(job, lake, candidates, past, decisions)
+    candidates = list_definitions(job) if settled else candidates
     definitions = _choose_definitions(candidates, past.overview)
     gates.check_metrics(job, definitions["metric"].to_list())
     gaps = [] if options.has_periods else list_gaps(job, lake, past.overview, options.as_of)
@@ -213,6 +223,8 @@ def _run_job(job: Job, options: RunOptions, *, dry: bool) -> Run:
         explanation = explain_run(lake, files, past.overview, definitions, decisions, options)
         return replace(planned, explanation=explanation)
     notes += note_gaps(gaps)
+    if settled is not None:
+        keep_settled(job, store, settled, run_id)
     states.clean_folder(job)
     for period in lake.list_emptied_periods(files):
         states.remove_state(job, period)
@@ -297,14 +309,14 @@ def _choose_definitions(candidates: Sequence[pl.DataFrame], overview: pl.DataFra
     return max(candidates, key=lambda each: counts.join(each, on=pairs, how="semi")["len"].sum())
 
 
-def _choose_task(
+def _settle_job(
     job: Job,
     lake: Lake,
-    candidates: list[pl.DataFrame],
+    candidates: Sequence[pl.DataFrame],
     past: Past,
     decisions: Sequence[Decision],
-) -> tuple[Job, list[pl.DataFrame]]:
-    """Return the job with its task, and the definitions for it.
+) -> tuple[Job, Settled | None]:
+    """Return the job with what is settled about its rows, and that if this run has decided it.
 
     Raises
     ------
@@ -313,17 +325,19 @@ def _choose_task(
         last run and does not fit the newest periods.
     """
     due = list_periods(decisions, "evaluate")
-    is_open, is_proven = len(candidates) > 1, _is_proven(job, past, candidates)
+    is_proven = _is_proven(job, past, candidates)
+    if must_settle(job) and list_periods(decisions, "evaluate", "add"):
+        job = recall_settled(job, past.store)
+    is_open = must_settle(job)
     if is_proven and not (due and is_open):
-        return job, candidates
+        return job, None
     due = due or lake.periods[: -_NEWEST - 1 : -1]
     if not is_open and _fits(job, lake, due):
-        return job, candidates
-    task = _find_task(job, lake, due)
-    if not is_open or task is None:
-        return job, candidates
-    job = job.model_copy(update={"task": task})
-    return job, list_definitions(job)
+        return job, None
+    settled = find_settled(job, lake, due)
+    if settled is None or not is_open:
+        return job, None
+    return job.settle(settled.task, has_probabilities=settled.has_probabilities), settled
 
 
 def _is_proven(job: Job, past: Past, candidates: Sequence[pl.DataFrame]) -> bool:
@@ -344,31 +358,6 @@ def _fits(job: Job, lake: Lake, due: Sequence[str]) -> bool:
     except SqlevalError:
         return False
     return True
-
-
-def _find_task(job: Job, lake: Lake, due: Sequence[str]) -> str | None:
-    """Return the task of the first period that fits the job.
-
-    Raises
-    ------
-    RequestError
-        If no period fits: then the job is wrong, and not the data.
-    """
-    last_error: RequestError | None = None
-    for period in due:
-        try:
-            bound = [bind_periods(job, lake, [period], [keys]) for keys in job.key_sets]
-            for each in bound:
-                prepare_metrics(job, each)
-            return bound[0].task
-        except RequestError as error:
-            last_error = error
-        except SqlevalError:
-            # Errors in the data of a period are recorded when it is evaluated.
-            continue
-    if last_error is not None:
-        raise last_error
-    return None
 
 
 def _judge_run(

@@ -3,6 +3,7 @@
 from sqleval.engines.base import Engine
 from sqleval.errors import SqlevalError
 from sqleval.frontend.binding import bind_source
+from sqleval.frontend.predictions import Predictions
 from sqleval.inputs.opening import open_source
 from sqleval.inputs.source import Source
 from sqleval.jobs import gates, states
@@ -16,6 +17,7 @@ from sqleval.jobs.past import read_past
 from sqleval.jobs.places import check_places, check_secrets, check_sources
 from sqleval.jobs.run import open_job_store
 from sqleval.jobs.sensitivity import describe_gates, measure_gates
+from sqleval.jobs.settling import are_probabilities, read_scores
 
 
 def _format_count(count: int, noun: str) -> str:
@@ -81,10 +83,25 @@ def check_job(job: Job) -> str:
     gates.check_metrics(job, metrics)
     noun = "table" if is_database(snapshot) else "file"
     return (
-        f"{_format_count(len(paths), noun)}, {task}, {_format_count(len(metrics), 'metric')} by "
+        f"{_format_count(len(paths), noun)}, {_describe_reading(job, predictions[0])}, "
+        f"{_format_count(len(metrics), 'metric')} by "
         f"{' and by '.join(', '.join(keys) or 'all rows' for keys in job.key_sets)}, "
         f"{_format_count(len(job.gates), 'gate')}, history in {job.history.url}"
     )
+
+
+def _describe_reading(job: Job, predictions: Predictions) -> str:
+    """Return the task, and for two classes what is positive and the threshold of decisions."""
+    binding = predictions.binding
+    if binding.task != "binary" or binding.state is not None:
+        return binding.task
+    positive = f"{binding.positive_as_written or 1} is positive"
+    if "prediction" in binding.role:
+        return f"binary ({positive})"
+    threshold = f"threshold {job.threshold:g}" if job.threshold is not None else "threshold 0.5"
+    if job.threshold is None and not are_probabilities(read_scores(predictions)):
+        threshold = "no threshold, as scores are outside 0 .. 1"
+    return f"binary ({positive}, {threshold})"
 
 
 def describe_expectations(job: Job) -> list[str]:

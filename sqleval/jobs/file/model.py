@@ -17,7 +17,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from sqleval.inputs.binding import Definition
+from sqleval.inputs.binding import Definition, Task
 from sqleval.inputs.databases import find_database, write_sqlite_url
 from sqleval.inputs.stores import expand_home, is_remote, split_kind
 from sqleval.jobs.file.fields import Environment, Span, Strict, allow_one, allow_text
@@ -169,6 +169,8 @@ class Job(Strict):
     _file: Path | None = PrivateAttr(default=None)
     _state_definition: Definition | None = PrivateAttr(default=None)
     _is_expectation: bool = PrivateAttr(default=False)
+    _is_settled: bool = PrivateAttr(default=False)
+    _has_probabilities: bool = PrivateAttr(default=True)
 
     def set_file(self, file: Path) -> Job:
         """Set the job file, in whose folder relative paths start, and return the job."""
@@ -306,6 +308,23 @@ class Job(Strict):
     def state_definition(self) -> Definition | None:
         """The definition of the states of a job with ``from_state``, once one has been read."""
         return self._state_definition
+
+    def settle(self, task: Task, *, has_probabilities: bool) -> Job:
+        """Return a copy of this job whose rows are settled; see `jobs.settling`."""
+        job = self.model_copy(update={"task": task})
+        job._is_settled = True
+        job._has_probabilities = has_probabilities
+        return job
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether it is settled what the rows are."""
+        return self._is_settled
+
+    @property
+    def has_probabilities(self) -> bool:
+        """Whether scores may be probabilities: not where a period has shown that they are not."""
+        return self._has_probabilities
 
     def expect(self, metrics: list[str]) -> Job:
         """Return a copy of this job that evaluates what to expect of metrics, without labels."""

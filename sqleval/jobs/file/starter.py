@@ -8,8 +8,9 @@ from pathlib import Path
 import yaml
 
 from sqleval.inputs.stores import expand_home, is_remote, split_kind
+from sqleval.inspection.choosing import Inspected
 from sqleval.inspection.inspect import suggest_roles
-from sqleval.inspection.roles import holds_times
+from sqleval.inspection.roles import Roles, holds_times
 
 _TEXT = """\
 # A job of sqleval: predictions are evaluated period by period, and gates check the results.
@@ -23,8 +24,7 @@ label: {label}{label_hint}
 score: {score}{score_hint}
 # score: {{logistic: p_logistic, boosted: p_boosted}}    # several models
 # prediction: decided          # a predicted class or value instead of a score
-# positive: "yes"              # the positive label, unless it is 1 or true
-# weight: w
+{settled}# weight: w
 # where: "country = 'FR'"
 nulls: drop                    # leave out rows without label or score; error: fail
 
@@ -70,6 +70,18 @@ def _write_yaml(value: object) -> str:
     return yaml.safe_dump(value, default_flow_style=True, width=200).removesuffix("...\n").strip()
 
 
+def _write_settled(data: Inspected, roles: Roles) -> str:
+    """Return the lines of what the rows decide: later data of another kind are an error."""
+    columns = [data.facts[name] for name in roles.scores.values()]
+    given: dict[str, tuple[object, str]] = {"task": (roles.task, "later rows of another kind fail")}
+    if roles.positive is not None:
+        given["positive"] = (roles.positive, "the positive label")
+    if columns and all(facts.low >= 0 and facts.high <= 1 for facts in columns):
+        given["threshold"] = (0.5, "positive when score >= threshold")
+    lines = ((f"{name}: {_write_yaml(value)}", text) for name, (value, text) in given.items())
+    return "".join(f"{line:<30} # {text}\n" for line, text in lines)
+
+
 def write_starter(path: str, file: Path) -> str:
     """Return the text of a job file with comments for a source.
 
@@ -98,6 +110,7 @@ def write_starter(path: str, file: Path) -> str:
     sets: list[list[str]] = [[], [roles.by]] if roles.by else [[]]
     has_tests = find_spec("scipy") is not None
     return _TEXT.format(
+        settled=_write_settled(data, roles),
         worse="" if has_tests else "# ",
         worse_hint="" if has_tests else "    # needs pip install 'sqleval[stats]'",
         file=file.name,

@@ -457,7 +457,8 @@ def test_scores_that_leave_a_constant_reference_are_drift() -> None:
 
 def test_rows_that_leave_the_largest_score_are_drift() -> None:
     """Of 10 quantiles of this reference each is 0.9."""
-    found = sqleval.drift(frame([0.2] * 2 + [0.9] * 98), frame([0.2] * 49 + [0.9]), "psi", score="p")
+    reference, current = frame([0.2] * 2 + [0.9] * 98), frame([0.2] * 49 + [0.9])
+    found = sqleval.drift(reference, current, "psi", score="p")
     psi = (0.98 - 0.02) * log(0.98 / 0.02) + (0.02 - 0.98) * log(0.02 / 0.98)
     assert found["value"].item() == pytest.approx(psi)
     assert found["method"].item() == "2 quantile bins of the reference"

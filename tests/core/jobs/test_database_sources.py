@@ -186,7 +186,8 @@ def test_the_command_and_states(small: DatabaseLake) -> None:
     small.job(states="states", slices=[[], ["seg"]], history="w2.duckdb")
     done = run("run", str(small.folder / "job.yml"), "--backfill")
     assert "3 evaluated" in done.stdout + done.stderr
-    assert ": 1 table, binary, 1 metric by" in run("validate", str(small.folder / "job.yml")).stderr
+    shown = run("validate", str(small.folder / "job.yml")).stderr
+    assert ": 1 table, binary (1 is positive, threshold 0.5), 1 metric by" in shown
     small.query("UPDATE preds SET p = 0.125 WHERE key = 3")
     done = run("run", str(small.folder / "job.yml"), "--explain")
     assert "reads 1 file in all" in done.stdout

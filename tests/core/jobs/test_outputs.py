@@ -401,7 +401,8 @@ def test_init_writes_a_job_that_validates_and_runs(tmp_path: Path) -> None:
     # Every line that is commented out is right as well.
     assert "CHANGE" not in text
     err = run("validate", str(job)).stderr
-    assert "2 files, binary, 2 metrics by all rows and by seg, 3 gates," in err
+    assert "2 files, binary (1 is positive, threshold 0.5), 2 metrics by all" in err
+    assert "rows and by seg, 3 gates," in err
     run("run", str(job), "--backfill", "--as-of", "2026-01-03")
     done = run("init", str(tmp_path / "preds"), "--output", str(job), code=2)
     assert "exists already" in done.stderr

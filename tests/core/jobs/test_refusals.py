@@ -11,9 +11,12 @@ from sqleval.jobs.run import run_job
 from sqleval.jobs.validation import check_job
 from tests.support.lake import Lake, rows
 
-#: Whole numbers and a metric that has another name for two classes.
+#: The first: a gate on a metric that has another name for several classes.
 WRONG = [
-    ({"prediction": "p", "metrics": ["f1"], "gates": ["f1 >= 0.99"]}, "no metric 'f1'"),
+    (
+        {"prediction": "p", "task": "multiclass", "metrics": ["f1"], "gates": ["f1 >= 0.99"]},
+        "no metric 'f1'",
+    ),
     ({"score": "q"}, "score='q': no such column"),
     ({"by": ["sex"]}, "no such column"),
     ({"replicates": 50, "ci": 0.9}, "replicates"),

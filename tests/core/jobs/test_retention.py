@@ -161,8 +161,8 @@ def test_a_duckdb_file_becomes_smaller(tmp_path: Path) -> None:
     lake.run(backfill=True)
     store, path = open_job_store(lake.job()), tmp_path / "history.duckdb"
     first = store.read("sqleval_history")
-    n = pl.int_range(120_000)
-    many = pl.DataFrame({"i": range(120_000)}).select(n.hash().cast(pl.String).alias("slice"))
+    n = pl.int_range(200_000)
+    many = pl.DataFrame({"i": range(200_000)}).select(n.hash().cast(pl.String).alias("slice"))
     rest = [name for name in first.columns if name != "slice"]
     big = many.join(first.head(1).select(rest), how="cross").select(first.columns)
     store.replace("other", ["2026-01-01"], big.with_columns(job=pl.lit("other")), None)

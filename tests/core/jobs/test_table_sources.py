@@ -88,7 +88,7 @@ def test_a_run_evaluates_what_the_log_says_has_changed(
     table.delete("day", date(2026, 1, 1))
     assert evaluated(table.run()) == []
     assert table.history().filter(pl.col("job") == "nightly")["period"].n_unique() == 4
-    assert check_job(table.job()).startswith("3 files, binary, 1 metric by all rows")
+    assert check_job(table.job()).startswith("3 files, binary (1 is positive")
 
 
 def test_a_table_of_a_rest_catalogue(iceberg: IcebergLake, monkeypatch: pytest.MonkeyPatch) -> None:

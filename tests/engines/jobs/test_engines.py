@@ -106,7 +106,7 @@ def test_files_in_folders_of_a_pattern_one_of_them_damaged(lakes: tuple[Lake, La
 
 def test_jobs_that_an_engine_cannot_run_are_refused(lakes: tuple[Lake, Lake]) -> None:
     lake = lakes[0]
-    assert "4 files, binary, 1 metric" in check_job(lake.job())
+    assert "4 files, binary (1 is positive, threshold 0.5), 1 metric" in check_job(lake.job())
     with pytest.raises(RequestError, match="engine: sail evaluates files; it cannot with verify"):
         check_job(lake.job(verify=True))
     with pytest.raises(
