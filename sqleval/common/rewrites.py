@@ -7,6 +7,7 @@ from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
 
 from sqleval.common.extremes import write_extremes
+from sqleval.common.products import widen_counts
 from sqleval.common.sql_text import LARGEST
 from sqleval.errors import RequestError
 
@@ -36,6 +37,7 @@ def adapt(tree: exp.Expr, dialect: str) -> exp.Expr:
     if dialect == "tsql":
         _replace_pairs(tree)
     write_extremes(tree, dialect)
+    widen_counts(tree, dialect)
     # The innermost nodes first: the copy of a node contains what was rewritten inside it.
     for node in reversed(list(tree.walk())):
         rewrite = _FOR_ALL.get(type(node))
@@ -127,6 +129,9 @@ def _replace_type(node: exp.Expr, dialect: str) -> None:
         node.set("this", exp.DataType.Type.INT)
     elif node.this == exp.DataType.Type.VARCHAR and dialect in _SHORT_TEXT:
         node.set("this", exp.DataType.Type.TEXT)
+    elif node.this == exp.DataType.Type.INT128 and dialect != "duckdb":
+        # SQLite has no larger integers than BIGINT.
+        node.replace(exp.DataType.build("DOUBLE" if dialect == "sqlite" else "DECIMAL(38, 0)"))
 
 
 def _remove_alias(node: exp.Expr, _: str) -> None:

@@ -64,12 +64,6 @@ def rewrite(tree: exp.Expr) -> None:
             rewrite_node(node)
 
 
-def _widen(node: exp.Expr) -> None:
-    """Write the whole numbers of 128 bits as the numbers of any length."""
-    if node.this == exp.DataType.Type.INT128:
-        node.set("this", exp.DataType.Type.DECIMAL)
-
-
 def _escape(node: exp.Expr) -> None:
     """Write a text so that its backslashes do not depend on ``standard_conforming_strings``."""
     if node.args["is_string"] and "\\" in node.name:
@@ -83,7 +77,6 @@ def _truncate(node: exp.Expr) -> None:
 
 
 _REWRITES: Mapping[type[exp.Expr], Callable[[exp.Expr], None]] = {
-    exp.DataType: _widen,
     exp.Literal: _escape,
     exp.TimestampTrunc: _truncate,
     exp.DateTrunc: _truncate,

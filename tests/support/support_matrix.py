@@ -139,8 +139,12 @@ def bind(asked: Call, source: object, **options: Any) -> sqleval.Predictions:
 def evaluate(asked: Call, names: Sequence[str], source: object, **options: Any) -> pl.LazyFrame:
     """Return the curve of a question, or the metrics of the names, which have the same roles."""
     bound = bind(asked, source, **options)
-    is_curve = request.parse_table(asked.name, bound.task) is not None
-    return bound.curve(asked.name) if is_curve else bound.evaluate([*names])
+    return bound.curve(asked.name) if is_curve(asked) else bound.evaluate([*names])
+
+
+def is_curve(asked: Call) -> bool:
+    """Return whether a question asks for a curve."""
+    return request.parse_table(asked.name, asked.roles.get("task", "binary")) is not None
 
 
 def _expected(asked: Call, data: Mapping[str, pa.Table]) -> list[tuple[object, ...]]:
@@ -252,8 +256,8 @@ def together(questions: Sequence[Call] = ()) -> list[tuple[Call, list[str]]]:
     """Return the questions of one statement each: a curve, or all metrics with the same roles."""
     found: dict[str, tuple[Call, list[str]]] = {}
     for asked in questions or every():
-        is_curve = request.parse_table(asked.name, asked.roles.get("task", "binary")) is not None
-        first, names = found.setdefault(asked.name if is_curve else str(asked.roles), (asked, []))
+        key = asked.name if is_curve(asked) else str(asked.roles)
+        first, names = found.setdefault(key, (asked, []))
         names.append(asked.name)
         assert first.table == asked.table
     return list(found.values())
