@@ -8,9 +8,9 @@ SELECT
     units.score_low,
     units.score_high,
     units.positives,
-    units.negatives,
     units.tp,
     units.fp,
+    units.fp_at_best,
     below.raised_below + SUM(units.raises) OVER (
         PARTITION BY units.slice, units.bucket ORDER BY units.score_low
     ) AS raised,
@@ -25,9 +25,9 @@ FROM (
         score_low,
         score_high,
         positives,
-        negatives,
         tp,
         fp,
+        fp_at_best,
         positives * (CAST(fp AS DOUBLE) / POWER(CAST(tp + fp AS DOUBLE), 2)) AS raises,
         positives * (CAST(tp AS DOUBLE) / POWER(CAST(tp + fp AS DOUBLE), 2)) AS lowers
     FROM cutoffs

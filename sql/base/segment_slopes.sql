@@ -30,8 +30,8 @@ SELECT
         AS straight_lowers_start,
     -- With u from 0 to 1 along the segment these are the integrals of the precision, and of u and
     -- 1 - u times fp / (tp + fp)^2 or tp / (tp + fp)^2.
-    (fp_middle * (flat + z * slope) + fp_half * (slope + z * bend)) * (1e0 / NULLIF(n_middle, 0)) AS curved_miss,
-    (tp_middle * (flat + z * slope) + tp_half * (slope + z * bend)) * (1e0 / NULLIF(n_middle, 0)) AS curved_precision,
+    (fp_middle * mean_inverse - fp_half * mean_share) * (1e0 / NULLIF(n_middle, 0)) AS curved_miss,
+    (tp_middle * mean_inverse - tp_half * mean_share) * (1e0 / NULLIF(n_middle, 0)) AS curved_precision,
     (tp - tp_above) * (fp_middle * (flat + slope) + fp_half * (slope + bend))
         * (5e-1 / NULLIF(POWER(n_middle, 2), 0)) AS curved_raises_end,
     (tp - tp_above) * (fp_middle * (flat - slope) + fp_half * (slope - bend))
@@ -56,23 +56,32 @@ FROM (
         5e-1 * (tp - tp_above) AS tp_half,
         5e-1 * (fp + fp_above) AS fp_middle,
         5e-1 * (fp - fp_above) AS fp_half,
-        5e-1 * (n + n_above) AS n_middle,
+        n_middle,
+        mean_inverse,
+        -- Half the integral of -x / (1 + z x).
+        CASE
+            WHEN n_above = 0 THEN 0e0
+            WHEN z < 1e-2 THEN z * (
+                3.333333333333333e-1 + z * z * (2e-1 + z * z * 1.4285714285714285e-1)
+            )
+            ELSE (mean_inverse - 1e0) * (1e0 / NULLIF(z, 0))
+        END AS mean_share,
         -- Half the integrals of 1, x and x^2 over (1 + z x)^2 for x from -1 to 1. From (0, 0) on
         -- the precision is constant, and no row lies above: 0, 1/2 and 0 give just that. Close to 0
         -- the closed form loses digits, its series does not.
-        CASE WHEN n_above > 0 THEN 1e0 / NULLIF(1e0 - z * z, 0) ELSE 0e0 END AS flat,
+        flat,
         CASE
             WHEN n_above = 0 THEN 5e-1
             WHEN z < 1e-2 THEN -z * (
                 6.666666666666666e-1 + z * z * (8e-1 + z * z * 8.571428571428571e-1)
             )
-            ELSE (mean_inverse - 1e0 / NULLIF(1e0 - z * z, 0)) * (1e0 / NULLIF(z, 0))
+            ELSE (mean_inverse - flat) * (1e0 / NULLIF(z, 0))
         END AS slope,
         CASE
             WHEN n_above = 0 THEN 0e0
             WHEN z < 1e-2 THEN
                 3.333333333333333e-1 + z * z * (6e-1 + z * z * 7.142857142857143e-1)
-            ELSE (1e0 - 2e0 * mean_inverse + 1e0 / NULLIF(1e0 - z * z, 0)) / NULLIF(z * z, 0)
+            ELSE (1e0 - 2e0 * mean_inverse + flat) / NULLIF(z * z, 0)
         END AS bend
     FROM (
         SELECT
@@ -86,10 +95,20 @@ FROM (
             n,
             n_above,
             z,
+            5e-1 * (n + n_above) AS n_middle,
+            -- 1 / (1 - z^2), where 1 - z loses digits if few rows lie above.
+            CASE
+                WHEN n_above > 0
+                THEN (5e-1 * (n + n_above) / NULLIF(n, 0)) * (5e-1 * (n + n_above) / NULLIF(n_above, 0))
+                ELSE 0e0
+            END AS flat,
             -- Half the integral of 1 / (1 + z x).
             CASE
-                WHEN n_above > 0 AND z >= 1e-2
-                THEN 5e-1 * LN((1e0 + z) / NULLIF(1e0 - z, 0)) / NULLIF(z, 0)
+                WHEN n_above = 0 THEN 1e0
+                WHEN z < 1e-2 THEN 1e0 + z * z * (
+                    3.333333333333333e-1 + z * z * (2e-1 + z * z * 1.4285714285714285e-1)
+                )
+                ELSE 5e-1 * LN(CAST(n AS DOUBLE) / NULLIF(n_above, 0)) / NULLIF(z, 0)
             END AS mean_inverse
         FROM (
             SELECT
@@ -102,7 +121,7 @@ FROM (
                 total_positives,
                 CAST(tp + fp AS DOUBLE) AS n,
                 CAST(tp_above + fp_above AS DOUBLE) AS n_above,
-                CAST(tp + fp - tp_above - fp_above AS DOUBLE)
+                CAST((tp - tp_above) + (fp - fp_above) AS DOUBLE)
                     / NULLIF(tp + fp + tp_above + fp_above, 0) AS z
             FROM segments
             WHERE tp > tp_above

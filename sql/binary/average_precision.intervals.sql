@@ -55,15 +55,12 @@ SELECT
                 CAST(tp - positives AS DOUBLE) / NULLIF(tp - positives + fp, 0)
                 + CAST(tp AS DOUBLE) / NULLIF(tp + fp, 0)
             )
-            ELSE positives - fp * LN(CAST(tp + fp AS DOUBLE) / NULLIF(tp + fp - positives, 0))
+            ELSE positives
+                - fp * LN(CAST(tp + fp AS DOUBLE) / NULLIF(GREATEST(tp - positives, 0) + fp, 0))
         END
     ) AS DOUBLE) / NULLIF(SUM(positives), 0) AS low,
-    SUM(
-        positives * (
-            CAST(tp AS DOUBLE)
-            / NULLIF(tp + fp - CASE WHEN score_low < score_high THEN negatives ELSE 0 END, 0)
-        )
-    ) / NULLIF(SUM(positives), 0) AS high,
+    SUM(positives * (CAST(tp AS DOUBLE) / NULLIF(tp + fp_at_best, 0)))
+        / NULLIF(SUM(positives), 0) AS high,
     CASE WHEN COALESCE(SUM(positives), 0) = 0 THEN 'no positive labels' END AS note
 FROM (
     SELECT
@@ -71,9 +68,9 @@ FROM (
         score_low,
         score_high,
         positives,
-        negatives,
         tp,
         fp,
+        fp_at_best,
         CAST(fp AS DOUBLE) / NULLIF(tp + fp, 0) AS miss,
         positives * (CAST(tp AS DOUBLE) / NULLIF(POWER(CAST(tp + fp AS DOUBLE), 2), 0)) AS lowers,
         raised,
@@ -86,9 +83,9 @@ FROM (
         0e0 AS score_low,
         0e0 AS score_high,
         0 AS positives,
-        0 AS negatives,
         0 AS tp,
         0 AS fp,
+        0 AS fp_at_best,
         0e0 AS miss,
         0e0 AS lowers,
         0e0 AS raised,

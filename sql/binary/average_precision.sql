@@ -30,16 +30,13 @@ SELECT
                 CAST(tp - positives AS DOUBLE) / NULLIF(tp - positives + fp, 0)
                 + CAST(tp AS DOUBLE) / NULLIF(tp + fp, 0)
             )
-            ELSE positives - fp * LN(CAST(tp + fp AS DOUBLE) / NULLIF(tp + fp - positives, 0))
+            ELSE positives
+                - fp * LN(CAST(tp + fp AS DOUBLE) / NULLIF(GREATEST(tp - positives, 0) + fp, 0))
         END
     ) AS DOUBLE) / NULLIF(SUM(positives), 0) AS low,
     -- Best order within a bin: all positives first, with one score.
-    SUM(
-        positives * (
-            CAST(tp AS DOUBLE)
-            / NULLIF(tp + fp - CASE WHEN score_low < score_high THEN negatives ELSE 0 END, 0)
-        )
-    ) / NULLIF(SUM(positives), 0) AS high,
+    SUM(positives * (CAST(tp AS DOUBLE) / NULLIF(tp + fp_at_best, 0)))
+        / NULLIF(SUM(positives), 0) AS high,
     CASE WHEN COALESCE(SUM(positives), 0) = 0 THEN 'no positive labels' END AS note
 FROM cutoffs
 GROUP BY slice

@@ -15,49 +15,49 @@ since: 0.1.0
 */
 SELECT
     slice,
-    -- With s false positives for each true one, the integral from a to b is
-    -- (b - a) / (1 + s) - c / (1 + s)^2 ln(n_b / n_a), where c = fp_a - s tp_a.
-    SUM(
-        CAST(tp - tp_above AS DOUBLE) / NULLIF(1e0 + skew, 0)
-        - CASE WHEN n_above > 0
-            THEN CAST(fp_above - skew * tp_above AS DOUBLE)
-                / NULLIF(POWER(1e0 + skew, 2), 0) * log_ratio
-            ELSE 0e0
+    -- From (0, 0) on, the precision is constant. Else tp and n = tp + fp are linear in x from -1 to
+    -- 1, and the mean of tp / n is (tp_m A - tp_h B) / n_m with the middles tp_m and n_m, half the
+    -- changes tp_h and n_h, z = n_h / n_m, A = (integral of 1 / (1 + z x)) / 2 and B = (A - 1) / z.
+    -- The integral as it is printed is a difference, in which light positives below heavy negatives
+    -- cancel.
+    SUM((tp - tp_above) * CASE
+        WHEN n_above > 0
+        THEN (tp + tp_above) * mean_inverse - (tp - tp_above) * CASE
+            WHEN z < 1e-2 THEN z * (
+                3.333333333333333e-1 + z * z * (2e-1 + z * z * 1.4285714285714285e-1)
+            )
+            ELSE (mean_inverse - 1e0) / NULLIF(z, 0)
         END
-    ) / NULLIF(MAX(total_positives), 0) AS value,
+        ELSE CAST(tp AS DOUBLE)
+    END * (1e0 / NULLIF(n + n_above, 0))) / NULLIF(MAX(total_positives), 0) AS value,
     CASE WHEN COALESCE(MAX(total_positives), 0) = 0 THEN 'no positive labels' END AS note
 FROM (
     SELECT
         slice,
         tp,
         tp_above,
-        fp_above,
+        n,
         n_above,
         total_positives,
-        skew,
-        -- LN of a ratio close to 1 loses digits; its series in z = (n_b - n_a) / (n_b + n_a) does
-        -- not.
+        z,
+        -- LN of a ratio close to 1 loses digits, its series does not.
         CASE
-            WHEN tp = tp_above THEN 0e0
-            WHEN z < 1e-2 THEN 2e0 * z * (
-                1e0 + z * z * (
-                    3.333333333333333e-1 + z * z * (2e-1 + z * z * 1.4285714285714285e-1)
-                )
+            WHEN z < 1e-2 THEN 1e0 + z * z * (
+                3.333333333333333e-1 + z * z * (2e-1 + z * z * 1.4285714285714285e-1)
             )
-            ELSE LN((1e0 + z) / NULLIF(1e0 - z, 0))
-        END AS log_ratio
+            ELSE 5e-1 * LN(CAST(n AS DOUBLE) / NULLIF(n_above, 0)) / NULLIF(z, 0)
+        END AS mean_inverse
     FROM (
         SELECT
             slice,
             tp,
             tp_above,
-            fp_above,
-            tp_above + fp_above AS n_above,
             total_positives,
-            CAST(fp - fp_above AS DOUBLE) / NULLIF(tp - tp_above, 0) AS skew,
-            CAST(tp + fp - tp_above - fp_above AS DOUBLE)
+            CAST(tp + fp AS DOUBLE) AS n,
+            CAST(tp_above + fp_above AS DOUBLE) AS n_above,
+            CAST((tp - tp_above) + (fp - fp_above) AS DOUBLE)
                 / NULLIF(tp + fp + tp_above + fp_above, 0) AS z
         FROM segments
-    ) AS ratios
+    ) AS sizes
 ) AS parts
 GROUP BY slice

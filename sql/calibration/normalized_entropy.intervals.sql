@@ -51,12 +51,17 @@ FROM (
             positive_losses,
             positives,
             negatives,
-            -positives * LN(NULLIF(
-                CAST(positives AS DOUBLE) / NULLIF(positives + negatives, 0), 0
-            ))
-            - negatives * LN(NULLIF(
-                CAST(negatives AS DOUBLE) / NULLIF(positives + negatives, 0), 0
-            )) AS entropy
+            -- normalized_entropy.sql explains it.
+            NULLIF(negatives, 0) * COALESCE(
+                LN(1e0 + CAST(negatives AS DOUBLE) / NULLIF(positives, 0))
+                / NULLIF(1e0 + CAST(negatives AS DOUBLE) / NULLIF(positives, 0) - 1e0, 0),
+                1e0
+            )
+            + NULLIF(positives, 0) * COALESCE(
+                LN(1e0 + CAST(positives AS DOUBLE) / NULLIF(negatives, 0))
+                / NULLIF(1e0 + CAST(positives AS DOUBLE) / NULLIF(negatives, 0) - 1e0, 0),
+                1e0
+            ) AS entropy
         FROM (
             SELECT
                 slice,

@@ -13,13 +13,24 @@ since: 0.1.0
 */
 SELECT
     slice,
+    -- The entropy times n is N l(N / P) + P l(P / N) with l(x) = ln(1 + x) / x. The logarithm of a
+    -- share close to 1 loses digits. The logarithm of 1 + x, as it is rounded, divided by the x of
+    -- this rounded sum does not (Goldberg, 1991, doi:10.1145/103162.103163, theorem 4).
     CAST(SUM(weight * loss) AS DOUBLE) / NULLIF(
-        -SUM(CASE WHEN label = 1 THEN weight ELSE 0 END) * LN(NULLIF(
-            CAST(SUM(CASE WHEN label = 1 THEN weight ELSE 0 END) AS DOUBLE) / NULLIF(SUM(weight), 0), 0
-        ))
-        - SUM(CASE WHEN label = 0 THEN weight ELSE 0 END) * LN(NULLIF(
-            CAST(SUM(CASE WHEN label = 0 THEN weight ELSE 0 END) AS DOUBLE) / NULLIF(SUM(weight), 0), 0
-        )),
+        NULLIF(SUM(CASE WHEN label = 0 THEN weight ELSE 0 END), 0) * COALESCE(
+            LN(1e0 + CAST(SUM(CASE WHEN label = 0 THEN weight ELSE 0 END) AS DOUBLE)
+                / NULLIF(SUM(CASE WHEN label = 1 THEN weight ELSE 0 END), 0))
+            / NULLIF(1e0 + CAST(SUM(CASE WHEN label = 0 THEN weight ELSE 0 END) AS DOUBLE)
+                / NULLIF(SUM(CASE WHEN label = 1 THEN weight ELSE 0 END), 0) - 1e0, 0),
+            1e0
+        )
+        + NULLIF(SUM(CASE WHEN label = 1 THEN weight ELSE 0 END), 0) * COALESCE(
+            LN(1e0 + CAST(SUM(CASE WHEN label = 1 THEN weight ELSE 0 END) AS DOUBLE)
+                / NULLIF(SUM(CASE WHEN label = 0 THEN weight ELSE 0 END), 0))
+            / NULLIF(1e0 + CAST(SUM(CASE WHEN label = 1 THEN weight ELSE 0 END) AS DOUBLE)
+                / NULLIF(SUM(CASE WHEN label = 0 THEN weight ELSE 0 END), 0) - 1e0, 0),
+            1e0
+        ),
         0
     ) AS value,
     CASE
