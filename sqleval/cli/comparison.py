@@ -22,8 +22,8 @@ _TEST = [
         help="The model to compare with; the first if left out."),
     click.option("--test", metavar="NAME",
         help="delong, mcnemar, mcnemar_exact, paired_t, wilcoxon, bootstrap; with --cluster "
-        "jackknife; with --over corrected_t, friedman, nemenyi. The best one for the metric if "
-        "left out."),
+        "jackknife; with --over corrected_t, friedman, nemenyi; with --unpaired newcombe, "
+        "welch_t, delong. The best one for the metric if left out."),
     click.option("--alternative", type=click.Choice(["two-sided", "greater", "less"]),
         default="two-sided", show_default=True,
         help="greater: the model's value is above that of the baseline."),

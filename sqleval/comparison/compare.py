@@ -15,7 +15,15 @@ from sqleval.comparison.long import check_long
 from sqleval.comparison.options import Options, check_options, find_baseline
 from sqleval.comparison.pairs import Pairs
 from sqleval.comparison.resamples import compare_resampled
-from sqleval.comparison.tests import OVER, TESTS, TWO_SIDED, WITHOUT_MARGIN, choose_test
+from sqleval.comparison.tests import (
+    OVER,
+    TESTS,
+    TWO_SIDED,
+    UNPAIRED,
+    WITHOUT_MARGIN,
+    choose_test,
+)
+from sqleval.comparison.unpaired import compare_unpaired
 from sqleval.comparison.values import arrange_models, evaluate_slices, pair_values
 from sqleval.comparison.verdict import add_verdicts
 from sqleval.errors import RequestError
@@ -172,11 +180,12 @@ def measure_differences(
     ranked = [request for request, test in chosen.items() if test == "delong"]
     evaluated = evaluate_slices(pairs, requests, ranked, options, warn=warn)
     values = pair_values(evaluated, pairs, on_same_rows=options.paired)
-    parts = [
-        compare_closed(pairs, request, test, options)
-        for request, test in chosen.items()
-        if test in CLOSED
-    ]
+    parts: list[pl.DataFrame] = []
+    closed = {e: test for e, test in chosen.items() if test in (*CLOSED, *UNPAIRED)}
+    if options.paired:
+        parts += [compare_closed(pairs, e, test, options) for e, test in closed.items()]
+    elif closed:
+        parts.append(compare_unpaired(pairs, closed, options))
     for test in ("bootstrap", "jackknife"):
         resampled = [request for request, chosen_test in chosen.items() if chosen_test == test]
         if resampled:
@@ -197,7 +206,8 @@ def measure_differences(
         ).with_columns(difference=pl.col("value") - pl.col("baseline_value"))
     frame = _clip_to_range(frame, requests)
     # Slices without a row that differs are not rows of the statement of ranks.
-    names = {format_request(request): TESTS[test] for request, test in chosen.items()}
+    texts = TESTS if options.paired else TESTS | UNPAIRED
+    names = {format_request(request): texts[test] for request, test in chosen.items()}
     named = pl.col("metric").replace_strict(names, return_dtype=pl.String)
     is_alike = pl.col("_method").is_null() & (named == TESTS["wilcoxon"]) & (pl.col("n") > 0)
     frame = frame.with_columns(

@@ -24,7 +24,7 @@ from sqleval.comparison.pairs import (
     write_decision,
     write_label,
 )
-from sqleval.comparison.tests import RATES
+from sqleval.comparison.tests import FEW_ROWS_OF_A_CLASS, RATES
 from sqleval.comparison.verdict import find_signs
 from sqleval.compiler.intervals import MIN_PAIRS
 from sqleval.compiler.metric_rows import NO_COUNTS
@@ -53,8 +53,6 @@ if TYPE_CHECKING:
 
 #: More units than cells or blocks can have.
 _UNITS_PER_MODEL = 2**29
-#: The note where a class has fewer rows than `MIN_PAIRS`; DeLong's test has the same.
-_FEW_ROWS = "few rows of a class: the test may find a difference too often"
 #: Relative errors of sums of equal numbers.
 _ROUNDING = 1e-13
 
@@ -214,7 +212,7 @@ def _summarize_bootstrap(
         .then(pl.lit("no test: a metric is infinite in some replicates"))
         .when(pl.col("low").is_null())
         .then(pl.lit("no test: the difference is the same in all replicates"))
-        .otherwise(pl.coalesce("_few", pl.when(is_small).then(pl.lit(_FEW_ROWS))))
+        .otherwise(pl.coalesce("_few", pl.when(is_small).then(pl.lit(FEW_ROWS_OF_A_CLASS))))
     )
     is_usable = pl.col("low").is_not_null() & pl.col("_are_counts")
     return intervals.select(

@@ -21,33 +21,45 @@ TESTS = {
     "corrected_t": "corrected resampled t-test over folds",
     "friedman": "Friedman test over data sets",
     "nemenyi": "Nemenyi test over data sets",
+    "newcombe": "score test of two rates, Newcombe's interval",
+    "welch_t": "Welch's t-test of row losses",
 }
+#: Those of models with different rows, in the words of `method`.
+UNPAIRED = {
+    "delong": "DeLong, different rows", "newcombe": TESTS["newcombe"], "welch_t": TESTS["welch_t"],
+}  # fmt: skip
 #: Tests over the keys of ``over=``, which take any metric.
 OVER = ("corrected_t", "friedman", "nemenyi")
 #: Tests that cannot show that a difference is within a margin.
 WITHOUT_MARGIN = ("wilcoxon", *OVER)
 #: Tests of ranks, which ask whether models differ and not which one is better.
 TWO_SIDED = ("friedman", "nemenyi")
+#: The note where a class has fewer rows than `MIN_PAIRS`; DeLong's paired test has the same.
+FEW_ROWS_OF_A_CLASS = "few rows of a class: the test may find a difference too often"
 RATES = ("accuracy", "error_rate")
 
 
-def find_allowed(request: Request, data: Input) -> list[str]:
+def find_allowed(request: Request, data: Input, *, paired: bool = True) -> list[str]:
     """Return the tests that can compare two models by a metric, the best one first."""
     binding = data.binding
     allowed: list[str] = []
     takes_rows_once = not (binding.is_weighted or binding.has_counts or data.cluster)
     # The tests in closed form are of all rows as one, and not of a mean over folds.
     takes_rows_once &= not averages_folds(request, binding)
+    is_mean = binding.task in ("binary", "regression") and find_loss_step(request) is not None
     if takes_rows_once and binding.state is None:
         if request.name in ("roc_auc", "gini") and binding.task == "binary":
             allowed.append("delong")
-        if request.name in RATES:
+        if not paired:
+            is_rate = request.relation.interval == "wilson" and request.average is None
+            allowed += ["newcombe"] if is_rate else ["welch_t"] if is_mean else []
+        elif request.name in RATES:
             allowed += ["mcnemar", "mcnemar_exact"]
-        elif binding.task in ("binary", "regression") and find_loss_step(request) is not None:
+        elif is_mean:
             allowed += ["paired_t", "wilcoxon"]
-    if binding.task != "ranking":
+    if binding.task != "ranking" or not paired:
         allowed += _list_resampled(data)
-    return [*allowed, *OVER] if binding.over else allowed
+    return [*allowed, *OVER] if binding.over and paired else allowed
 
 
 def _list_resampled(data: Input) -> list[str]:
@@ -66,14 +78,14 @@ def choose_test(request: Request, data: Input, test: str | None, *, paired: bool
         raise RequestError(f"test={test!r}{find_nearest(test, TESTS)}; one of: {', '.join(TESTS)}")
     if test == "jackknife" and data.cluster is None:
         raise RequestError("test='jackknife' needs cluster=, the column of what it leaves out")
+    allowed = find_allowed(request, data, paired=paired)
     if not paired:
-        allowed = _list_resampled(data)
         if test not in (None, *allowed):
             raise RequestError(
-                f"test={test!r} is for the same rows; with paired=False: {', '.join(allowed)}"
+                f"test={test!r} does not fit {format_request(request)} of different rows; with "
+                f"paired=False: {', '.join(allowed)}"
             )
         return test or allowed[0]
-    allowed = find_allowed(request, data)
     chosen = test or next(iter(allowed), None)
     if chosen in allowed:
         if chosen in OVER:

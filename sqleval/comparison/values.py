@@ -13,9 +13,10 @@ from sqleval.comparison.long import key_by_model, pivot_models
 from sqleval.comparison.options import Options
 from sqleval.comparison.pairs import Pairs, write_presence
 from sqleval.comparison.tests import OVER
-from sqleval.compiler.metric_rows import POOLED
+from sqleval.compiler.metric_rows import PARTS, POOLED
 from sqleval.compiler.metrics import compile_metrics
 from sqleval.engines.audit import remove_audit
+from sqleval.inputs.binding import Binding
 from sqleval.resampling.cells import Input
 
 
@@ -65,10 +66,38 @@ def evaluate_models(
     frame = frame.with_columns(_folds=pl.col("method").cast(pl.String).str.extract(POOLED))
     if ranked:
         frame = _leave_open(frame, requests, ranked)
-    if not binding.models and binding.by:
-        names = {binding.by[-1].name: "model"}
-        frame = frame.rename(names).with_columns(pl.col("model").cast(pl.String))
-    return frame
+    return _name_models(frame, binding)
+
+
+def _name_models(frame: pl.DataFrame, binding: Binding) -> pl.DataFrame:
+    """Return a result with its models in the column ``model``."""
+    if binding.models or not binding.by:
+        return frame
+    names = {binding.by[-1].name: "model"}
+    return frame.rename(names).with_columns(pl.col("model").cast(pl.String))
+
+
+def evaluate_parts(pairs: Pairs, requests: Sequence[Request], ci: float) -> pl.DataFrame:
+    """Return counts and standard errors of each model beside those of the baseline.
+
+    The columns are the slice keys, ``metric``, ``model``, and for the model and (after
+    ``baseline``) the baseline ``_value``, ``_n``, ``_note`` and `metric_rows.PARTS`.
+    """
+    binding = pairs.data.binding
+    predicate = write_presence(binding)
+    statement = compile_metrics(binding, tuple(requests), "rows", ci, predicate, "parts")
+    frame = remove_audit(pairs.data.run(statement.sql, statement.params), warn=False)
+    frame = pairs.rename_keys(_name_models(frame, binding))
+    on = [*pairs.joint.keys, "metric"]
+    names = {"_value": "value", "_n": "n", "_note": "note"} | {name: name for name in PARTS}
+    is_baseline = pl.col("model") == pairs.baseline
+    own = frame.filter(~is_baseline).select(
+        *on, "model", **{k: pl.col(v) for k, v in names.items()}
+    )
+    base = frame.filter(is_baseline).select(
+        *on, **{f"baseline{k}": pl.col(v) for k, v in names.items()}
+    )
+    return own.join(base, on=on, how="left", nulls_equal=True, maintain_order="left")
 
 
 def evaluate_slices(

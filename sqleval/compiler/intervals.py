@@ -25,12 +25,14 @@ class Level(NamedTuple):
     """The level of intervals, as SQL: the standard normal quantile, and 1 - ci.
 
     With ``is_exact`` rates have Clopper and Pearson's interval, of which the statement gives the
-    counts: `inference.rates` adds the ends.
+    counts: `inference.rates` adds the ends. With ``has_parts`` it also gives what the intervals in
+    closed form are made of, for tests: the counts and the standard errors.
     """
 
     z: str
     alpha: str
     is_exact: bool = False
+    has_parts: bool = False
 
 
 class Bounds(NamedTuple):

@@ -27,6 +27,8 @@ from sqleval.inputs.binding import Binding, name_set
 COLUMNS = ("metric", "value", "low", "high", "n", "n_dropped", "method", "note")
 #: Columns that a result loses when the exact interval of a rate is made of them.
 COUNTS = ("_successes", "_trials")
+#: Columns of a result from which the differences of models with different rows are tested.
+PARTS = (*COUNTS, "_stderr")
 #: Intervals take weights for counts of rows. Weights with a mean below 1 are not counts.
 _MAY_BE_COUNTS = "a._weight_sum >= a._weight_rows * (1e0 - 1e-9)"
 #: The note of a metric that has an interval from replicates alone.
@@ -223,6 +225,10 @@ def _write_metric(
     if level is not None and level.is_exact:
         counts = bounds.counts or ("NULL", "NULL")
         items |= {name: f"CAST({sql} AS DOUBLE)" for name, sql in zip(COUNTS, counts, strict=True)}
+    elif level is not None and level.has_parts:
+        kept = _keep_for_interval(at, placed)
+        parts = {name: kept.get(name.removeprefix("_"), "NULL") for name in PARTS}
+        items |= {name: f"CAST({sql} AS DOUBLE)" for name, sql in parts.items()}
     if remarks:
         items["remark"] = placed.remark or "CAST(NULL AS VARCHAR)"
     if "role" in builder.binding.role:
@@ -360,7 +366,9 @@ def build_statement(
     ]
     domain = builder.relations.place_audit(builder, checks)
     rows = "\nUNION ALL\n".join(branches)
-    counts = COUNTS if level is not None and level.is_exact else ()
+    counts: tuple[str, ...] = ()
+    if level is not None:
+        counts = COUNTS if level.is_exact else PARTS if level.has_parts else ()
     if "role" in binding.role:
         builder.add_cte("_by_role", rows)
         names = [*binding.keys, *(["class"] if classes else []), "ordinal", *COLUMNS]

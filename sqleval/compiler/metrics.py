@@ -109,6 +109,9 @@ def compile_metrics(
 ) -> Statement:
     """Return the statement that computes the result of ``requests``.
 
+    ``ci_method`` is that of `Evaluations.evaluate`, or ``parts``: then the result has hidden
+    columns, `metric_rows.PARTS`, of which tests are made.
+
     Raises
     ------
     RequestError
@@ -152,6 +155,7 @@ def write_metrics(
             z="$" + builder.add_parameter("z", NormalDist().inv_cdf(0.5 + ci / 2)),
             alpha="$" + builder.add_parameter("alpha", 1 - ci),
             is_exact=ci_method == "clopper_pearson",
+            has_parts=ci_method == "parts",
         )
     metrics = _Metrics(builder, ci is not None)
     twins = _choose_twins(builder, requests)

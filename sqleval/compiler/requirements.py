@@ -60,8 +60,8 @@ def name_request(request: Request, error: RequestError) -> RequestError:
 
 def check_names(names: Iterable[str], columns: Iterable[str]) -> None:
     """Refuse a slice key whose name is that of a column of the result."""
-    # With the columns of the verdict, and those that exact intervals are made of.
-    reserved = {*columns, "_problem", "_notice", "_successes", "_trials"}
+    # Also reserved: the audit's columns and those from which intervals and tests are made.
+    reserved = {*columns, "_problem", "_notice", "_successes", "_trials", "_stderr"}
     for name in names:
         if name in reserved:
             raise RequestError(

@@ -44,8 +44,9 @@ class Comparisons(Evaluations):
         test : str, optional
             ``delong``, ``mcnemar``, ``mcnemar_exact``, ``paired_t``, ``wilcoxon`` or ``bootstrap``;
             with ``cluster`` ``jackknife`` or ``bootstrap``; over the folds or data sets of
-            ``over=`` also ``corrected_t``, ``friedman`` and ``nemenyi``. The best one for the
-            metric if left out.
+            ``over=`` also ``corrected_t``, ``friedman`` and ``nemenyi``. With ``paired=False``
+            ``newcombe`` (rates), ``welch_t`` (means), ``delong``, ``bootstrap`` or ``jackknife``.
+            The best one for the metric if left out.
         alternative : {"two-sided", "greater", "less"}
             ``greater``: the model's value is above that of the baseline.
         paired : bool

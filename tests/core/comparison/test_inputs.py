@@ -28,7 +28,7 @@ TWO = {"score": {"a": "a", "b": "b"}}
     ({}, {"test": "delog"}, "did you mean 'delong'"),
     ({}, {"test": "mcnemar"}, "test='mcnemar' does not fit roc_auc; allowed: delong, bootstrap"),
     ({}, {"test": "corrected_t"}, "needs over="),
-    ({}, {"test": "delong", "paired": False}, "with paired=False: bootstrap"),
+    ({}, {"test": "mcnemar", "paired": False}, "with paired=False: delong, bootstrap"),
     ({}, {"test": "jackknife"}, "test='jackknife' needs cluster="),
     ({"weight": "w"}, {"test": "delong"}, "no other takes weights, counts or clusters"),
     ({}, {"test": "delong", "cluster": "user"}, "no other takes weights, counts or clusters"),

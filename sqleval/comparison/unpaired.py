@@ -1,0 +1,129 @@
+"""Tests of models with different rows in closed form: two rates, two means, two areas."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import polars as pl
+
+from sqleval.catalog.request import Request, format_request
+from sqleval.comparison.options import Options, apply_test
+from sqleval.comparison.pairs import Pairs
+from sqleval.comparison.tests import FEW_ROWS_OF_A_CLASS, UNPAIRED
+from sqleval.comparison.values import evaluate_parts
+from sqleval.compiler.intervals import FEW_ROWS
+from sqleval.inference.libraries import np
+from sqleval.inference.outcome import Outcome
+from sqleval.inference.two_rates import (
+    apply_two_rates_equivalence_test,
+    apply_two_rates_noninferiority_test,
+    apply_two_rates_test,
+)
+
+#: Relative errors of sums of equal numbers.
+_ROUNDING = 1e-13
+_CERTAIN = "an area of 0 or 1 has no standard error: the test may find a difference too often"
+
+
+def compare_unpaired(pairs: Pairs, tests: Mapping[Request, str], options: Options) -> pl.DataFrame:
+    """Return statistic, p-value, interval and standard error of differences of independent values.
+
+    Parameters
+    ----------
+    pairs : Pairs
+        The models.
+    tests : mapping of Request to str
+        The metrics, and the test of each: one of `UNPAIRED`.
+    options : Options
+        Level, alternative and margin.
+    """
+    evaluated = evaluate_parts(pairs, list(tests), options.ci)
+    parts: list[pl.DataFrame] = []
+    for request, test in tests.items():
+        rows = evaluated.filter(pl.col("metric") == format_request(request))
+        compare = _compare_rates if test == "newcombe" else _compare_values
+        sign = {"higher": 1.0, "lower": -1.0}.get(str(request.header["direction"]), 0.0)
+        outcome, stderr, note = compare(rows, test, options, sign)
+        columns: dict[str, Any] = dict(outcome.to_columns())
+        columns["_stderr"] = pl.Series(stderr, dtype=pl.Float64).fill_nan(None)
+        named = rows.with_columns(**columns, _note=note, _method=pl.lit(UNPAIRED[test]))
+        # Ranking takes longest: these values are those of the result, too.
+        values = ["_value", "_baseline_value"] if test == "delong" else []
+        named = named.rename({"baseline_value": "_baseline_value"})
+        keys = [*pairs.joint.keys, "metric", "model"]
+        parts.append(named.select(*keys, *columns, "_method", "_note", *values))
+    return pl.concat(parts, how="diagonal")
+
+
+def _compare_rates(
+    rows: pl.DataFrame, _: str, options: Options, sign: float
+) -> tuple[Outcome, Any, pl.Expr]:
+    names = ("_successes", "_trials", "baseline_successes", "baseline_trials")
+    hits, trials, base_hits, base_trials = (rows[e].to_numpy().astype(float) for e in names)
+    if options.margin is None:
+        outcome = apply_two_rates_test(
+            hits, trials, base_hits, base_trials, alternative=options.alternative, ci=options.ci
+        )
+    else:
+        within = apply_two_rates_noninferiority_test
+        if options.alternative == "two-sided":
+            within = apply_two_rates_equivalence_test
+        # Where lower is better, the rates of what is better: the difference is the mirror image.
+        own = trials - hits if sign < 0 else hits
+        base = base_trials - base_hits if sign < 0 else base_hits
+        outcome = within(own, trials, base, base_trials, options.margin, ci=options.ci)
+        if sign < 0:
+            outcome = outcome._replace(low=-outcome.high, high=-outcome.low)
+    with np.errstate(all="ignore"):
+        rate, base_rate = hits / trials, base_hits / base_trials
+        variance = rate * (1 - rate) / trials + base_rate * (1 - base_rate) / base_trials
+    stderr = np.sqrt(variance)
+    return outcome, np.where(stderr > 0, stderr, np.nan), pl.lit(None, pl.String)
+
+
+def _compare_values(
+    rows: pl.DataFrame, test: str, options: Options, sign: float
+) -> tuple[Outcome, Any, pl.Expr]:
+    """Test a difference by the standard errors of both values, and Welch's degrees of freedom."""
+    names = ("_value", "_stderr", "_n")
+    value, error, n = (rows[name].to_numpy().astype(float) for name in names)
+    base, base_error, base_n = (rows[f"baseline{e}"].to_numpy().astype(float) for e in names)
+    error = np.where(error <= _ROUNDING * np.abs(value), 0.0, error)
+    base_error = np.where(base_error <= _ROUNDING * np.abs(base), 0.0, base_error)
+    squares, base_squares = error**2, base_error**2
+    with np.errstate(all="ignore"):
+        # Welch (1947), doi:10.1093/biomet/34.1-2.28. Of areas, as pROC has it.
+        sums = squares**2 / (n - 1) + base_squares**2 / (base_n - 1)
+        df = (squares + base_squares) ** 2 / sums
+    stderr = np.sqrt(squares + base_squares)
+    stderr = np.where(stderr > 0, stderr, np.nan)
+    outcome = apply_test(value - base, stderr, options, sign=sign, df=df)
+    has_values = pl.col("_value").is_not_null() & pl.col("baseline_value").is_not_null()
+    undefined = pl.coalesce("_note", "baseline_note")
+    has_errors = pl.col("_stderr").is_not_null() & pl.col("baseline_stderr").is_not_null()
+    one, alike, warning = _explain(test)
+    is_constant = pl.Series(np.isnan(stderr))
+    note = (
+        pl.when(~has_values)
+        .then(undefined)
+        .when(~has_errors)
+        .then(pl.lit(one))
+        .when(is_constant)
+        .then(pl.lit(alike))
+        .otherwise(warning)
+    )
+    return outcome, stderr, note
+
+
+def _explain(test: str) -> tuple[str, str, pl.Expr]:
+    """Return why there is no standard error, why it is 0, and a warning."""
+    if test == "welch_t":
+        one = "no test: one row of a model"
+        return one, "no test: all losses of a model are equal", pl.lit(None, pl.String)
+    notes = pl.concat_str("_note", "baseline_note", separator="; ", ignore_nulls=True)
+    few = pl.when(notes.str.contains(FEW_ROWS, literal=True)).then(pl.lit(FEW_ROWS_OF_A_CLASS))
+    is_certain = (pl.col("_stderr") == 0) | (pl.col("baseline_stderr") == 0)
+    warning = pl.when(is_certain).then(pl.lit(_CERTAIN)).otherwise(few)
+    one = "no test: one row of a class of a model"
+    return one, "no test: the areas of both models have no standard error", warning
