@@ -1,12 +1,13 @@
 /*
 summary: >-
   the rank sum of the rows on which a model loses more than the baseline, with the number of rows
-  that differ and the correction for ties
+  that differ, of rows that do not, and the correction for ties
 reference: Wilcoxon (1945); scipy.stats.wilcoxon
 */
 SELECT
     slice,
     SUM(more + less) AS differing,
+    SUM(same) AS equal,
     -- The rows below a group of ties come first, and their own ranks are on average in its middle.
     SUM(more * (rows_up_to - 5e-1 * (more + less) + 5e-1)) AS positive_ranks,
     SUM(POWER(more + less, 3) - (more + less)) AS ties
@@ -15,6 +16,7 @@ FROM (
         slice,
         more,
         less,
+        same,
         SUM(more + less) OVER (
             PARTITION BY slice ORDER BY size
             ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
@@ -24,9 +26,9 @@ FROM (
             slice,
             ABS(loss - baseline_loss) AS size,
             SUM(CASE WHEN loss > baseline_loss THEN 1 ELSE 0 END) AS more,
-            SUM(CASE WHEN loss < baseline_loss THEN 1 ELSE 0 END) AS less
+            SUM(CASE WHEN loss < baseline_loss THEN 1 ELSE 0 END) AS less,
+            SUM(CASE WHEN loss = baseline_loss THEN 1 ELSE 0 END) AS same
         FROM losses
-        WHERE loss <> baseline_loss
         GROUP BY
             slice,
             ABS(loss - baseline_loss)

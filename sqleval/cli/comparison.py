@@ -21,7 +21,8 @@ _TEST = [
     click.option("--baseline", metavar="MODEL",
         help="The model to compare with; the first if left out."),
     click.option("--test", metavar="NAME",
-        help="delong, mcnemar, mcnemar_exact, paired_t, wilcoxon, bootstrap; with --cluster "
+        help="delong, delong_joint, mcnemar, mcnemar_exact, cochran_q, paired_t, wilcoxon, "
+        "bootstrap; with --cluster "
         "jackknife; with --over corrected_t, friedman, nemenyi; with --unpaired newcombe, "
         "welch_t, delong. The best one for the metric if left out."),
     click.option("--alternative", type=click.Choice(["two-sided", "greater", "less"]),

@@ -202,8 +202,9 @@ CI_METHOD = [
     click.option(
         "--ci-method",
         type=click.Choice(CI_METHODS),
-        help="For rates Wilson's interval or the exact one (clopper_pearson); the others are "
-        "intervals of all metrics from the bootstrap.",
+        help="For rates Wilson's interval or the exact one (clopper_pearson); for ROC AUC "
+        "DeLong's without the scale of the logit (delong); the others are intervals of all metrics "
+        "from the bootstrap.",
     ),
     click.option("--replicates", type=int, default=500, show_default=True, metavar="N",
         help="Samples that the bootstrap draws: 100 to 1,000,000, or 0 for none."),

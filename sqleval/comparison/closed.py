@@ -18,7 +18,11 @@ from sqleval.inference.mcnemar import (
     apply_paired_rate_noninferiority_test,
 )
 from sqleval.inference.outcome import Outcome
-from sqleval.inference.wilcoxon import apply_wilcoxon_test
+from sqleval.inference.wilcoxon import (
+    MOST_EXACT,
+    apply_exact_wilcoxon_test,
+    apply_wilcoxon_test,
+)
 
 #: With fewer discordant rows than this, McNemar's test is exact unless asked for otherwise.
 _FEW_DISCORDANT = 25
@@ -127,13 +131,22 @@ def _compare_losses(pairs: Pairs, request: Request, options: Options) -> pl.Data
 
 def _compare_ranks(pairs: Pairs, request: Request, options: Options) -> pl.DataFrame:
     rank_sums = pairs.run("signed_ranks", pairs.list_losses(request))
-    names = ("positive_ranks", "differing", "ties")
-    ranks, n, ties = (rank_sums[name].cast(pl.Float64).to_numpy() for name in names)
+    names = ("positive_ranks", "differing", "ties", "equal")
+    ranks, n, ties, equal = (rank_sums[name].cast(pl.Float64).to_numpy() for name in names)
     outcome = apply_wilcoxon_test(ranks, n, ties, alternative=options.alternative)
+    exact = apply_exact_wilcoxon_test(ranks, n, alternative=options.alternative)
+    is_exact = (n <= MOST_EXACT) & (ties == 0) & (equal == 0)
+    outcome = outcome._replace(p_value=np.where(is_exact, exact.p_value, outcome.p_value))
     few = pl.lit("few rows differ: the normal approximation is poor")
-    note = pl.when(pl.col("differing") < _FEW_RANKS).then(few)
+    note = (
+        pl.when(pl.col("differing") == 0)
+        .then(pl.lit("no test: no row differs"))
+        .when(~pl.Series(is_exact) & (pl.col("differing") < _FEW_RANKS))
+        .then(few)
+    )
     unknown = np.full(rank_sums.height, np.nan)
-    return _select(rank_sums, pairs, outcome, unknown, TESTS["wilcoxon"], note)
+    methods = [f"{TESTS['wilcoxon']}, {'exact' if e else 'normal'}" for e in is_exact]
+    return _select(rank_sums, pairs, outcome, unknown, pl.Series(methods, dtype=pl.String), note)
 
 
 #: The function of each test, by the test's name.

@@ -12,11 +12,13 @@ from sqleval.catalog.request import PER_CLASS, Request, format_request
 from sqleval.comparison.closed import CLOSED, compare_closed
 from sqleval.comparison.folds import compare_over
 from sqleval.comparison.long import check_long
+from sqleval.comparison.omnibus import AT_ONCE, compare_at_once
 from sqleval.comparison.options import Options, check_options, find_baseline
 from sqleval.comparison.pairs import Pairs
 from sqleval.comparison.resamples import compare_resampled
 from sqleval.comparison.tests import (
     OVER,
+    RANKS,
     TESTS,
     TWO_SIDED,
     UNPAIRED,
@@ -125,8 +127,8 @@ def check_comparison(
             )
         if is_one_sided and test in TWO_SIDED:
             raise RequestError(
-                f"alternative={options.alternative!r}: test={test!r} is two-sided; over folds or "
-                "data sets corrected_t has an alternative"
+                f"alternative={options.alternative!r}: test={test!r} is two-sided; others, and "
+                "over folds corrected_t, have an alternative"
             )
         if test == "bootstrap" and not options.replicates:
             name = format_request(request)
@@ -181,6 +183,7 @@ def measure_differences(
     evaluated = evaluate_slices(pairs, requests, ranked, options, warn=warn)
     values = pair_values(evaluated, pairs, on_same_rows=options.paired)
     parts: list[pl.DataFrame] = []
+    parts += [compare_at_once(pairs, e, test) for e, test in chosen.items() if test in AT_ONCE]
     closed = {e: test for e, test in chosen.items() if test in (*CLOSED, *UNPAIRED)}
     if options.paired:
         parts += [compare_closed(pairs, e, test, options) for e, test in closed.items()]
@@ -205,22 +208,16 @@ def measure_differences(
             baseline_value=pl.coalesce("_baseline_value", "baseline_value"),
         ).with_columns(difference=pl.col("value") - pl.col("baseline_value"))
     frame = _clip_to_range(frame, requests)
-    # Slices without a row that differs are not rows of the statement of ranks.
     texts = TESTS if options.paired else TESTS | UNPAIRED
     names = {format_request(request): texts[test] for request, test in chosen.items()}
     named = pl.col("metric").replace_strict(names, return_dtype=pl.String)
-    is_alike = pl.col("_method").is_null() & (named == TESTS["wilcoxon"]) & (pl.col("n") > 0)
-    frame = frame.with_columns(
-        pl.col("_method").fill_null(named),
-        _note=pl.when(is_alike).then(pl.lit("no test: no row differs")).otherwise("_note"),
-    )
-    return explain_tests(frame)
+    return explain_tests(frame.with_columns(pl.col("_method").fill_null(named)))
 
 
 def note_folds(frame: pl.DataFrame) -> pl.DataFrame:
     """Return a result whose notes say where values, or what is tested, are not of single folds."""
     method, pooled = pl.col("method"), pl.col("_folds")
-    ranked = method.is_in([TESTS[name] for name in TWO_SIDED])
+    ranked = method.is_in([TESTS[name] for name in RANKS])
     text = (
         pl.when(method == TESTS["corrected_t"])
         .then(pooled.str.replace("pooled", "mean"))

@@ -11,6 +11,7 @@ from sqleval.catalog.request import Request, format_request
 from sqleval.comparison.compare import check_comparison, measure_differences, note_folds
 from sqleval.comparison.options import Options
 from sqleval.comparison.pairs import Pairs
+from sqleval.comparison.tests import OMNIBUS
 from sqleval.comparison.values import arrange_models, evaluate_slices
 from sqleval.comparison.verdict import find_signs, write_number
 from sqleval.compiler.substitution import averages_folds
@@ -45,6 +46,11 @@ def create_leaderboard(
         if request.header["direction"] == "none":
             name = format_request(request)
             raise RequestError(f"{name}: neither higher nor lower is better, so there is no best")
+        if options.test in OMNIBUS:
+            raise RequestError(
+                f"test={options.test!r} asks whether any models differ, and a leaderboard which; "
+                "compare() has this test"
+            )
         if options.test == "corrected_t" and not averages_folds(request, data.binding):
             raise RequestError(
                 f"{format_request(request)}: models are ranked by the value over all rows, and "

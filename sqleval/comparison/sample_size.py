@@ -18,7 +18,8 @@ from sqleval.comparison.compare import (
 )
 from sqleval.comparison.options import Options, check_options, find_baseline
 from sqleval.comparison.pairs import Pairs
-from sqleval.compiler.metric_rows import POOLED
+from sqleval.compiler.intervals import FEW_ROWS
+from sqleval.compiler.metric_rows import PARTS, POOLED
 from sqleval.compiler.metrics import compile_metrics
 from sqleval.engines.audit import remove_audit
 from sqleval.errors import RequestError
@@ -112,8 +113,9 @@ def _check_single(
     correlation = cast("object", aim.correlation)
     if correlation is not None and not (is_real_number(correlation) and -1 < correlation < 1):
         raise RequestError(f"correlation={aim.correlation!r} must lie between -1 and 1")
-    if not options.replicates:
-        raise RequestError("the standard error of one model needs replicates=")
+    drawn = [format_request(each) for each in requests if not _has_formula(data, each)]
+    if drawn and not options.replicates:
+        raise RequestError(f"{drawn[0]}: the standard error of one model needs replicates=")
     if data.source.once or (data.labels is not None and data.labels.once):
         raise RequestError("sample_size() reads the rows more than once; collect the stream first")
     check_key_names(key_types, COLUMNS, "the result")
@@ -158,14 +160,77 @@ def _compute(data: Input, requests: Sequence[Request], options: Options, aim: Ai
     return frame.select(*keys, *COLUMNS).rename(named)
 
 
+def _has_formula(data: Input, request: Request) -> bool:
+    """Whether the standard error of a metric follows from its counts or its own formula."""
+    binding = data.binding
+    is_plain = not (binding.is_weighted or binding.has_counts or data.cluster or binding.state)
+    file = request.catalogue.find_interval(request.name)
+    has_formula = file is not None and file.interval in ("wilson", "delong", "normal", "delta")
+    return is_plain and has_formula and not request.average
+
+
 def _measure_single(
     data: Input, requests: Sequence[Request], options: Options, correlation: float
 ) -> pl.DataFrame:
     """Return the values of one model, and the standard error of the difference from a like one."""
+    by_formula = [request for request in requests if _has_formula(data, request)]
+    drawn = [request for request in requests if request not in by_formula]
+    parts: list[pl.DataFrame] = []
+    if by_formula:
+        parts.append(_measure_by_formula(data, by_formula, options))
+    if drawn:
+        parts.append(_measure_by_replicates(data, drawn, options, warn=not by_formula))
+    frame = pl.concat(parts, how="diagonal")
+    order = [format_request(request) for request in requests]
+    place = pl.col("metric").replace_strict(order, range(len(order)), return_dtype=pl.Int64)
+    keys = list(data.binding.keys)
+    if keys and len(parts) > 1:
+        # Slice by slice, as the statement has them, and metric by metric within.
+        frame = frame.with_row_index("_row").with_columns(_slice=pl.col("_row").min().over(keys))
+        frame = frame.with_columns(_place=place).sort("_slice", "_place").drop("_row", "_slice")
+    elif len(parts) > 1:
+        frame = frame.with_columns(_place=place).sort("_place")
+    # Variances of two models that vary alike add up, less what they share.
+    factor = (2 * (1 - correlation)) ** 0.5
+    shared = f"{correlation:g} correlated" if correlation else "different rows"
+    texts = ["_method", pl.lit(f"two models alike, {shared}"), "_folds"]
+    return frame.with_columns(
+        pl.lit(None, pl.String).alias("model"),
+        pl.lit(None, pl.String).alias("baseline"),
+        _stderr=pl.col("stderr") * factor,
+        method=pl.concat_str(texts, separator="; ", ignore_nulls=True),
+    )
+
+
+def _measure_by_formula(data: Input, requests: Sequence[Request], options: Options) -> pl.DataFrame:
+    """Return the values of metrics, and the standard errors of their closed forms."""
+    binding = data.binding
+    statement = compile_metrics(binding, tuple(requests), "rows", options.ci, None, "parts")
+    frame = remove_audit(data.run(statement.sql, statement.params))
+    frame = frame.rename(dict(zip(binding.key_names, binding.keys, strict=True)))
+    method, trials = pl.col("method").cast(pl.String), pl.col("_trials")
+    rate = pl.col("_successes") / trials
+    stderr = pl.coalesce("_stderr", (rate * (1 - rate) / trials).sqrt())
+    is_rate = trials.is_not_null()
+    # Not the scale of the interval, which the standard error has nothing to do with.
+    how = method.str.extract("(delong|delta method|normal)")
+    keeps_note = pl.col("value").is_null() | (pl.col("note") == FEW_ROWS)
+    return frame.with_columns(
+        stderr=pl.when(stderr > 0).then(stderr),
+        note=pl.when(keeps_note).then("note"),
+        _method=pl.when(is_rate).then(pl.lit("binomial")).otherwise(how),
+        _folds=method.str.extract(POOLED),
+    ).drop("low", "high", "method", *PARTS)
+
+
+def _measure_by_replicates(
+    data: Input, requests: Sequence[Request], options: Options, *, warn: bool
+) -> pl.DataFrame:
+    """Return the values of metrics, and their standard errors by the bootstrap."""
     binding = data.binding
     statement = compile_metrics(binding, tuple(requests))
-    frame = data.run(statement.sql, statement.params)
-    frame = remove_audit(frame).rename(dict(zip(binding.key_names, binding.keys, strict=True)))
+    frame = remove_audit(data.run(statement.sql, statement.params), warn=warn)
+    frame = frame.rename(dict(zip(binding.key_names, binding.keys, strict=True)))
     drawing = completion.Options(options.ci, options.replicates, options.seed, everywhere=True)
     is_large = count_rows(data) > EXACT_ROWS
     errors = completion.find_standard_errors(data, requests, drawing, is_large=is_large)
@@ -173,26 +238,10 @@ def _measure_single(
     errors = errors.with_columns(pl.col(name).cast(frame.schema[name]) for name in on)
     errors = errors.select(*on, "stderr", "low", "defined", "_are_counts", "_method", "_note")
     pooled = pl.col("method").cast(pl.String).str.extract(POOLED)
-    frame = (
-        frame.with_columns(_folds=pooled)
-        .drop("low", "high", "method")
-        .join(errors, on=on, how="left", nulls_equal=True, maintain_order="left")
-    )
-    # Variances of two models that vary alike add up, less what they share.
-    factor = (2 * (1 - correlation)) ** 0.5
+    frame = frame.with_columns(_folds=pooled).drop("low", "high", "method")
+    frame = frame.join(errors, on=on, how="left", nulls_equal=True, maintain_order="left")
     is_usable = pl.col("_are_counts") & (pl.col("defined") >= LEAST_DEFINED)
     is_usable &= pl.col("low").is_not_null()
-    shared = f"{correlation:g} correlated" if correlation else "different rows"
     return frame.with_columns(
-        pl.lit(None, pl.String).alias("model"),
-        pl.lit(None, pl.String).alias("baseline"),
-        _stderr=pl.when(is_usable).then(pl.col("stderr") * factor),
-        method=pl.concat_str(
-            "_method",
-            pl.lit(f"two models alike, {shared}"),
-            "_folds",
-            separator="; ",
-            ignore_nulls=True,
-        ),
-        note=pl.coalesce("note", "_note"),
-    )
+        stderr=pl.when(is_usable).then("stderr"), note=pl.coalesce("note", "_note")
+    ).drop("low", "defined", "_are_counts", "_note")

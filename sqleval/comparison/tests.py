@@ -15,6 +15,8 @@ TESTS = {
     "mcnemar": "McNemar, corrected for continuity",
     "mcnemar_exact": "McNemar, exact",
     "paired_t": "paired t-test of row losses",
+    "delong_joint": "DeLong, all areas at once",
+    "cochran_q": "Cochran's Q",
     "wilcoxon": "Wilcoxon signed-rank test of row losses",
     "bootstrap": "paired bootstrap",
     "jackknife": "paired jackknife of clusters",
@@ -30,10 +32,14 @@ UNPAIRED = {
 }  # fmt: skip
 #: Tests over the keys of ``over=``, which take any metric.
 OVER = ("corrected_t", "friedman", "nemenyi")
+#: Tests of all models at once, which ask whether any of them differ.
+OMNIBUS = ("delong_joint", "cochran_q", "friedman")
 #: Tests that cannot show that a difference is within a margin.
-WITHOUT_MARGIN = ("wilcoxon", *OVER)
-#: Tests of ranks, which ask whether models differ and not which one is better.
-TWO_SIDED = ("friedman", "nemenyi")
+WITHOUT_MARGIN = ("wilcoxon", "delong_joint", "cochran_q", *OVER)
+#: Tests that ask whether models differ, and not which one is better.
+TWO_SIDED = (*OMNIBUS, "nemenyi")
+#: Those of ranks over folds.
+RANKS = ("friedman", "nemenyi")
 #: The note where a class has fewer rows than `MIN_PAIRS`; DeLong's paired test has the same.
 FEW_ROWS_OF_A_CLASS = "few rows of a class: the test may find a difference too often"
 RATES = ("accuracy", "error_rate")
@@ -49,12 +55,12 @@ def find_allowed(request: Request, data: Input, *, paired: bool = True) -> list[
     is_mean = binding.task in ("binary", "regression") and find_loss_step(request) is not None
     if takes_rows_once and binding.state is None:
         if request.name in ("roc_auc", "gini") and binding.task == "binary":
-            allowed.append("delong")
+            allowed += ["delong", "delong_joint"] if paired else ["delong"]
         if not paired:
             is_rate = request.relation.interval == "wilson" and request.average is None
             allowed += ["newcombe"] if is_rate else ["welch_t"] if is_mean else []
         elif request.name in RATES:
-            allowed += ["mcnemar", "mcnemar_exact"]
+            allowed += ["mcnemar", "mcnemar_exact", "cochran_q"]
         elif is_mean:
             allowed += ["paired_t", "wilcoxon"]
     if binding.task != "ranking" or not paired:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import polars as pl
 
 from sqleval.catalog.catalogue import Catalogue
-from sqleval.comparison.tests import TESTS
+from sqleval.comparison.tests import OMNIBUS, TESTS
 
 _NONE = "no evidence"
 #: By the beginning of a sentence about slices, the words of the verdicts that it is about.
@@ -74,7 +74,7 @@ def add_verdicts(
             pl.when(pl.col("p_value") < level).then(pl.lit(" after adjustment")),
             ignore_nulls=True,
         )
-        is_omnibus = pl.col("method") == TESTS["friedman"]
+        is_omnibus = pl.col("method").is_in([TESTS[name] for name in OMNIBUS])
         clear = pl.when(is_omnibus).then(pl.lit("the models differ")).otherwise(clear)
         text = pl.when(is_clear).then(clear).otherwise(unclear)
         # "better by 0.01" of a loss that is lower: the interval is that of 0.01.
@@ -96,7 +96,7 @@ def _find_side_by_ranks(sign: pl.Expr) -> pl.Expr:
     method, statistic = pl.col("method"), pl.col("statistic")
     better = pl.when(sign < 0).then(-statistic).otherwise(statistic)
     return (
-        pl.when(method == TESTS["wilcoxon"])
+        pl.when(method.str.starts_with(TESTS["wilcoxon"]))
         .then(statistic)
         .when(method == TESTS["nemenyi"])
         .then(better)

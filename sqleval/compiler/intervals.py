@@ -26,13 +26,15 @@ class Level(NamedTuple):
 
     With ``is_exact`` rates have Clopper and Pearson's interval, of which the statement gives the
     counts: `inference.rates` adds the ends. With ``has_parts`` it also gives what the intervals in
-    closed form are made of, for tests: the counts and the standard errors.
+    closed form are made of, for tests: the counts and the standard errors. With ``is_plain`` areas
+    have DeLong's interval as the paper has it, which is not on the scale of the logit.
     """
 
     z: str
     alpha: str
     is_exact: bool = False
     has_parts: bool = False
+    is_plain: bool = False
 
 
 class Bounds(NamedTuple):
@@ -179,6 +181,11 @@ def _write_delong(at: At, level: Level, header: Header, weighted: bool) -> Bound
     """
     share, span, least = _write_share(at["value"], header)
     pairs, error = at["pairs"], at["stderr"]
+    if level.is_plain:
+        plain = _write_normal(at, level, header, weighted)
+        few = f"CASE WHEN {error} > {_LEAST} AND {pairs} < {MIN_PAIRS} THEN '{FEW_ROWS}' END"
+        note = f"COALESCE({plain.note}, {few})"
+        return plain._replace(method=_name_method("delong, normal", weighted), note=note)
     bound = f"{span:e} * POWER({level.alpha}, 1e0 / NULLIF(CAST({pairs} AS DOUBLE), 0))"
     most = least + span
     inner = _write_logit(at, level, header)

@@ -156,6 +156,7 @@ def write_metrics(
             alpha="$" + builder.add_parameter("alpha", 1 - ci),
             is_exact=ci_method == "clopper_pearson",
             has_parts=ci_method == "parts",
+            is_plain=ci_method == "delong",
         )
     metrics = _Metrics(builder, ci is not None)
     twins = _choose_twins(builder, requests)

@@ -43,6 +43,7 @@ class Comparisons(Evaluations):
             The model that the others are compared with; the first one if left out.
         test : str, optional
             ``delong``, ``mcnemar``, ``mcnemar_exact``, ``paired_t``, ``wilcoxon`` or ``bootstrap``;
+            of all models at once ``delong_joint`` (areas) and ``cochran_q`` (rates);
             with ``cluster`` ``jackknife`` or ``bootstrap``; over the folds or data sets of
             ``over=`` also ``corrected_t``, ``friedman`` and ``nemenyi``. With ``paired=False``
             ``newcombe`` (rates), ``welch_t`` (means), ``delong``, ``bootstrap`` or ``jackknife``.

@@ -73,11 +73,13 @@ class Evaluations(LazyStatements):
         ci : float, optional
             Level of the intervals in ``low`` and ``high``, such as 0.95.
         ci_method : str, optional
-            ``wilson`` or ``clopper_pearson`` (exact, with ``sqleval[stats]``) for rates; or the
-            intervals of all metrics from replicates: ``bootstrap`` (normal, corrected for bias,
-            and wider by what may be left of it), ``percentile``, or ``bca`` (corrected for bias
-            and skewness). If left out, a metric has the interval of its closed form (Wilson,
-            DeLong, delta method), or ``bootstrap`` where there is none.
+            ``wilson`` or ``clopper_pearson`` (exact, with ``sqleval[stats]``) for rates;
+            ``delong`` for ROC AUC and Gini (value plus or minus quantile times standard error,
+            cut at the ends of the range, instead of the scale of the logit); or the intervals of
+            all metrics from replicates: ``bootstrap`` (normal, corrected for bias, and wider by
+            what may be left of it), ``percentile``, or ``bca`` (corrected for bias and skewness).
+            If left out, a metric has the interval of its closed form (Wilson, DeLong, delta
+            method), or ``bootstrap`` where there is none.
         replicates, seed : int
             How many samples the bootstrap draws (100 to 1,000,000, or 0 for none), and the seed of
             the draws: equal seeds give equal intervals, whatever the threads, files, order of rows

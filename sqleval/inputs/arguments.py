@@ -14,9 +14,9 @@ _SEVERAL = ("by", "over")
 #: The options of a source besides ``query``.
 SOURCE_OPTIONS = ("storage", "version", "timestamp", "verify")
 #: How intervals can be chosen; without a choice each metric has its own.
-CI_METHODS = ("wilson", "clopper_pearson", "bootstrap", "percentile", "bca")
+CI_METHODS = ("wilson", "clopper_pearson", "delong", "bootstrap", "percentile", "bca")
 #: Those that follow from replicates.
-RESAMPLING_METHODS = CI_METHODS[2:]
+RESAMPLING_METHODS = CI_METHODS[3:]
 
 
 def check_level(ci: object, ci_method: object = None, cluster: object = None) -> None:

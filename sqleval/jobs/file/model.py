@@ -118,9 +118,10 @@ class Job(Strict):
         lt=1,
         description="Confidence level of intervals, such as 0.95.",
     )
-    ci_method: Literal["wilson", "clopper_pearson"] | None = Field(
+    ci_method: Literal["wilson", "clopper_pearson", "delong"] | None = Field(
         default=None,
-        description="Interval of rates: Wilson's, or the exact one, which needs sqleval[stats].",
+        description="Interval of rates: Wilson's, or the exact one, which needs sqleval[stats]; or "
+        "delong, that of ROC AUC without the scale of the logit.",
     )
     replicates: int = Field(
         default=0,

@@ -26,7 +26,7 @@ TWO = {"score": {"a": "a", "b": "b"}}
 
 @pytest.mark.parametrize(("scan", "options", "message"), [
     ({}, {"test": "delog"}, "did you mean 'delong'"),
-    ({}, {"test": "mcnemar"}, "test='mcnemar' does not fit roc_auc; allowed: delong, bootstrap"),
+    ({}, {"test": "mcnemar"}, "does not fit roc_auc; allowed: delong, delong_joint, bootstrap"),
     ({}, {"test": "corrected_t"}, "needs over="),
     ({}, {"test": "mcnemar", "paired": False}, "with paired=False: delong, bootstrap"),
     ({}, {"test": "jackknife"}, "test='jackknife' needs cluster="),
@@ -344,7 +344,8 @@ def test_losses_without_a_test_say_why(test: str) -> None:
     if test == "wilcoxon":
         notes = dict(found.select("g", "note").iter_rows())
         assert notes["constant"] == "no test: no row differs"
-        assert "normal approximation" in notes["one row"]
+        methods = dict(found.select("g", "method").iter_rows())
+        assert (notes["one row"], methods["one row"].rpartition(", ")[2]) == (None, "exact")
 
 
 @pytest.mark.parametrize("test", ["corrected_t", "friedman", "nemenyi"])

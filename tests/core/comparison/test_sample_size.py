@@ -89,8 +89,11 @@ def test_one_model_and_a_like_one_of_different_rows() -> None:
     found = plan(rows, "accuracy", scan, replicates=1000)
     accuracy = float((rows["p"] == rows["y"]).mean())
     expected = samplesize_proportions_2indep_onetail(0.02, accuracy, 0.8)
-    # The error of the standard error of 1,000 replicates is 2 %.
-    assert found["rows_needed"].item() == pytest.approx(expected, rel=0.12)
+    assert found["method"].item() == "binomial; two models alike, different rows"
+    # The formula has the rates of both hypotheses, and here there is one.
+    assert found["rows_needed"].item() == pytest.approx(expected, rel=0.05)
+    by_hand = find_rows(np.sqrt(2 * accuracy * (1 - accuracy)), 0.02, 0.8, "two-sided")
+    assert found["rows_needed"].item() == by_hand
     assert found["model"].item() is None
     correlated = plan(rows, "accuracy", scan, replicates=1000, correlation=0.75)
     ratio = correlated["rows_needed"].item() / found["rows_needed"].item()
@@ -98,6 +101,27 @@ def test_one_model_and_a_like_one_of_different_rows() -> None:
     state = sqleval.scan(rows, label="y", prediction="p").state("accuracy").collect()
     of_state = sqleval.from_state(state).sample_size("accuracy", difference=0.02).collect()
     assert of_state["rows_needed"].item() == pytest.approx(expected, rel=0.2)
+
+
+def test_one_model_by_formula_and_by_replicates() -> None:
+    metrics = ["ks", "roc_auc", "log_loss", "f1"]
+    found = plan(ROWS, metrics, {"score": "a", "by": "g"}, difference=0.05)
+    assert found["metric"].to_list() == metrics * 3
+    assert found["method"].to_list()[:4] == [
+        f"{how}; two models alike, different rows"
+        for how in ("bootstrap, 100 replicates", "delong", "normal", "delta method")
+    ]  # fmt: skip
+    part = ROWS.filter(g="s")
+    label, score = part["y"].to_numpy(), part["a"].to_numpy()
+    _, covariance = compute_delong(label, score[np.newaxis])
+    losses = -np.log(np.where(label == 1, score, 1 - score))
+    deviations = [np.sqrt(2 * np.ravel(covariance)[0] * part.height),
+        np.sqrt(2) * np.std(losses, ddof=1)]  # fmt: skip
+    rows = found.filter(g="s")["rows_needed"].to_list()
+    assert rows[1:3] == [find_rows(each, 0.05, 0.8, "two-sided") for each in deviations]
+    # With weights, the bootstrap.
+    weighted = plan(ROWS, "roc_auc", {"score": "a", "weight": "w"})
+    assert weighted["method"].item().startswith("bootstrap")
 
 
 def test_auc_of_a_state() -> None:
@@ -140,14 +164,16 @@ def test_undefined_slices_and_tests_without_a_standard_error() -> None:
     ({"score": "a"}, {"correlation": 1}, "correlation=1 must lie between -1 and 1"),
     ({"score": "a"}, {"correlation": "a"}, "correlation='a' must lie between -1 and 1"),
     ({"score": "a"}, {"baseline": "a"}, "baseline= and test= are for several models"),
-    ({"score": "a"}, {"replicates": 0}, "needs replicates="),
+    ({"score": "a"}, {"metrics": "ks", "replicates": 0}, "ks: the standard error of one model"),
     ({"by": "method"}, {}, "by='method'"),
     ({}, {"power": 0.03}, r"power=0.03 must be above 0.05, the share of tests"),
 ])  # fmt: skip
 def test_wrong_options(scan: dict[str, Any], options: dict[str, Any], message: str) -> None:
     roles = {"label": "y", "score": TWO} | scan
     with pytest.raises(RequestError, match=message):
-        sqleval.scan(ROWS.with_columns(method="g"), **roles).sample_size("roc_auc", **options)
+        sqleval.scan(ROWS.with_columns(method="g"), **roles).sample_size(
+            **{"metrics": "roc_auc"} | options
+        )
 
 
 def test_a_stream_of_labels_is_refused() -> None:
