@@ -21,7 +21,7 @@ from sqleval.errors import RequestError, SqlevalError
 if TYPE_CHECKING:
     from sqleval.jobs.file.model import Job
     from sqleval.jobs.plan import RunOptions
-    from sqleval.jobs.run import Run
+    from sqleval.jobs.result import Run
 
 
 def parse_date(text: str) -> tuple[datetime, datetime]:
@@ -301,6 +301,7 @@ def _summarize(done: Run) -> str:
     words = {
         "evaluate": "evaluated",
         "expect": "expected before their labels",
+        "check": "checked before their labels",
         "add": "with new metrics from their states",
         "keep": "left alone",
         "wait": "waiting",

@@ -251,10 +251,12 @@ class Store(Protocol):
 
 
 def find_metric_kind(metric: pl.Expr) -> pl.Expr:
-    """Return what a row of the history holds: ``expected``, or nothing for a metric of labels."""
-    return (
-        pl.when(metric.str.starts_with("expected(")).then(pl.lit("expected")).otherwise(pl.lit(""))
-    )
+    """Return what a row of the history holds: ``expected``, or nothing for a metric of labels.
+
+    The rows that arrived before their labels belong to the first.
+    """
+    is_early = metric.str.starts_with("expected(") | metric.str.starts_with("arrived(")
+    return pl.when(is_early).then(pl.lit("expected")).otherwise(pl.lit(""))
 
 
 def format_slice(keys: str) -> str:

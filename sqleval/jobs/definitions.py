@@ -37,14 +37,31 @@ _HEADER = (
 _COMMENT = re.compile(r"""('(?:[^']|'')*'|"(?:[^"]|"")*")|(?:/\*.*?\*/|--[^\n]*|\s)+""", re.DOTALL)
 
 
+def _read_arrival_roles(job: Job) -> dict[str, Any]:
+    """Return the roles of rows without labels, by which columns and types are checked."""
+    names = ("weight", "counts", "threshold", "where", "nulls")
+    roles: dict[str, Any] = {name: getattr(job, name) for name in names}
+    if job.score is not None:
+        return roles | {"score": job.score, "task": "binary", "expected": True}
+    named = job.prediction
+    first = next(iter(named.values())) if isinstance(named, dict) else named
+    # A prediction has the type of a label.
+    also = {"label": first, "prediction": named, "task": job.task, "positive": job.positive}
+    return roles | also
+
+
 def read_roles(job: Job) -> dict[str, Any]:
     """Return the roles and options that bind the predictions."""
+    if job.arrival is not None:
+        return _read_arrival_roles(job)
     named = {name: getattr(job, name) for name in _ROLES}
     return named | {"expected": True} if job.is_expectation else named
 
 
 def name_metric(job: Job, metric: str) -> str:
     """Return the name of a metric in the history."""
+    if job.arrival is not None:
+        return f"arrived({metric})"
     return f"expected({metric})" if job.is_expectation else metric
 
 
@@ -63,6 +80,15 @@ def create_expectation(job: Job) -> Job | None:
     if not possible:
         raise RequestError(f"expected: true: {find_obstacle(requests[0])}")
     return job.expect(possible)
+
+
+def create_arrival(job: Job) -> Job | None:
+    """Return the job that checks and counts rows before their labels; None if these are there."""
+    if job.expected or job.labels is None or not job.labels.maturity:
+        return None
+    _, requests = _list_possible_tasks(job)[0]
+    named = [each for each in requests if each.named and each.relation.header.get("domain")]
+    return job.arrive(tuple(map(request.format_request, named)))
 
 
 def list_columns(job: Job) -> list[str]:
@@ -230,6 +256,10 @@ def list_definitions(job: Job) -> list[pl.DataFrame]:
         If no task has all metrics of the job.
     """
     names = ["metric", "parameters", "definition"]
+    if job.arrival is not None:
+        text = json.dumps([read_roles(job), job.arrival, write_period_text(job)], default=str)
+        definition = hashlib.sha256(text.encode()).hexdigest()[:12]
+        return [pl.DataFrame([(name_metric(job, "rows"), "{}", definition)], names, orient="row")]
     return [
         pl.DataFrame(
             [

@@ -77,8 +77,11 @@ def list_due_periods(
     failed = set(overview.filter("has_failed")["period"])
     now, completed = lake.fingerprints, lake.compute_fingerprints_before(files)
     ends = _find_last(job, overview, as_of)
+    over = [each for each in completed if find_period_end(job, each) <= as_of]
     if ends is None:
-        return list_mature_periods(job, lake, as_of)[-1:]
+        newest = list_mature_periods(job, lake, as_of)[-1:]
+        is_early = job.labels is not None and over and job.missing != "ignore"
+        return sorted({*newest, *(_list_next_periods(job, max(over), as_of) if is_early else [])})
     first, last = ends
 
     def is_due(period: str) -> bool:
@@ -91,6 +94,8 @@ def list_due_periods(
     due = [period for period in lake.periods if is_due(period)]
     judged = [each for each in completed if before.get(each) is not None and each <= last]
     start = max(judged, default=last) if lake.is_changed else last
+    if job.labels is not None:  # what has arrived by the last run is known, and may wait
+        start = max(start, *over) if over else start
     expected = [] if job.missing == "ignore" else _list_next_periods(job, start, as_of)
     return sorted({*due, *expected})
 
@@ -107,8 +112,8 @@ def list_waiting_periods(
 ) -> dict[str, str]:
     """Return what to do with each period that is over while its labels mature.
 
-    Of those with expected metrics, the last one is judged, and those whose data changed since the
-    last completed run.
+    Of those that were evaluated before their labels, the last one is judged, and those whose data
+    changed since the last completed run.
     """
     if expectation is None:
         return {}
@@ -122,7 +127,7 @@ def list_waiting_periods(
 
     def choose(period: str) -> str:
         if period not in stored:
-            return "expect"
+            return "expect" if job.expected else "check"
         is_new = completed.get(period) != now[period] or period == waiting[-1]
         return "keep" if is_new or has_periods else "wait"
 
@@ -130,11 +135,10 @@ def list_waiting_periods(
 
 
 def _list_next_periods(job: Job, last: str, as_of: datetime) -> list[str]:
-    """Return the periods after the last one that are over, with mature labels."""
+    """Return the periods after the last one that are over; their labels may come later."""
     grain, timezone = job.period.grain, job.period.timezone
-    until = as_of - (job.labels.maturity if job.labels else timedelta(0))
     first, most = periods.find_end(last, grain, timezone), MAX_PERIODS * periods.LENGTHS[grain]
-    if until - first > most:  # only then is there a time so long before: 10,000 years are not
-        first = until - most
-    listed = periods.list_periods(first, until, grain, timezone)
-    return [period for period in listed if find_ready_time(job, period) <= as_of]
+    if as_of - first > most:  # only then is there a time so long before: 10,000 years are not
+        first = as_of - most
+    listed = periods.list_periods(first, as_of, grain, timezone)
+    return [period for period in listed if find_period_end(job, period) <= as_of]

@@ -24,6 +24,7 @@ from sqleval.frontend.predictions import Predictions
 from sqleval.history.store import RESULTS
 from sqleval.inputs.binding import Binding, name_set
 from sqleval.jobs import states
+from sqleval.jobs.arrivals import count_arrived_rows
 from sqleval.jobs.binding import bind_periods, find_period_key, prepare_metrics
 from sqleval.jobs.definitions import list_definitions, name_metric
 from sqleval.jobs.file.model import Job
@@ -85,7 +86,10 @@ def _evaluate_predictions(
     predictions: Predictions, metrics: Sequence[str] | None, job: Job
 ) -> pl.DataFrame:
     """Evaluate predictions by period, as rows of the history."""
-    frame = collect(prepare_metrics(job, predictions, metrics))
+    if job.arrival is not None:
+        frame = count_arrived_rows(job, predictions)
+    else:
+        frame = collect(prepare_metrics(job, predictions, metrics))
     period = find_period_key(predictions)
     state_definition = predictions.binding.state
     if job.from_state is not None and state_definition is not None:

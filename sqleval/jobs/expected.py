@@ -11,7 +11,7 @@ from sqleval.errors import SqlevalError
 from sqleval.frontend.calibration import METRICS, describe_calibration
 from sqleval.frontend.predictions import Predictions
 from sqleval.jobs.binding import bind_periods
-from sqleval.jobs.definitions import create_expectation, list_definitions
+from sqleval.jobs.definitions import create_arrival, create_expectation, list_definitions
 from sqleval.jobs.evaluation import collect, write_slices
 from sqleval.jobs.file.model import Job
 from sqleval.jobs.lake import PERIOD, Lake
@@ -65,8 +65,11 @@ class Expectation:
 
 
 def prepare_expectation(job: Job, lake: Lake, past: Past) -> Expectation | None:
-    """Return what evaluates the expected metrics of a job; None without ``expected: true``."""
-    expecting = create_expectation(job)
+    """Return what evaluates a job before its labels; None if these are there.
+
+    With ``expected: true`` these are expected metrics, otherwise the number of rows.
+    """
+    expecting = create_expectation(job) or create_arrival(job)
     if expecting is None:
         return None
     files = replace(lake, job=expecting, files=lake.files.filter(side="source"))

@@ -10,11 +10,11 @@ from sqleval.jobs.changes import join_names
 from sqleval.jobs.file.model import Job
 from sqleval.jobs.lake import Lake
 from sqleval.jobs.places import find_record
-from sqleval.jobs.plan import Decision, RunOptions
+from sqleval.jobs.plan import EARLY, Decision, RunOptions
 from sqleval.jobs.writing import list_periods
 
 #: Actions that read the rows of a period.
-_READING = ("evaluate", "expect")
+_READING = ("evaluate", *EARLY)
 #: What is sent to, or added to, these outputs; all other outputs are replaced.
 _SENT = {"outputs.openlineage": "two events", "outputs.mlflow": "a run, if anything is evaluated"}
 
@@ -104,7 +104,7 @@ def explain_run(
     # Expected metrics read no labels.
     files = lake.files.filter(
         pl.col("period").is_in(list_periods(decisions, "evaluate"))
-        | (pl.col("period").is_in(list_periods(decisions, "expect")) & (pl.col("side") == "source"))
+        | (pl.col("period").is_in(list_periods(decisions, *EARLY)) & (pl.col("side") == "source"))
     )
     by_period = {
         period: sizes
@@ -217,7 +217,7 @@ def _list_gates(job: Job) -> list[dict[str, str]]:
 
 def _list_places(job: Job, decisions: list[Decision]) -> list[Place]:
     """Return what a run would write, and where."""
-    written = sum(each.action in ("evaluate", "expect", "add", "missing") for each in decisions)
+    written = sum(each.action in ("evaluate", "add", "missing", *EARLY) for each in decisions)
     kept = sum(each.action in ("evaluate", "add") for each in decisions)
     places = [Place("history", job.resolve_path(job.history.url), f"results {_count(written)}")]
     if job.states is not None:

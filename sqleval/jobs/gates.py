@@ -10,7 +10,7 @@ import polars as pl
 from sqleval.common.names import find_nearest
 from sqleval.common.periods import find_period, find_start, list_periods
 from sqleval.errors import RequestError
-from sqleval.history.store import parse_slice_keys
+from sqleval.history.store import find_metric_kind, parse_slice_keys
 from sqleval.jobs.definitions import create_expectation
 from sqleval.jobs.drift import check_drift
 from sqleval.jobs.file.gate_text import Check
@@ -71,9 +71,10 @@ def check_metrics(job: Job, metrics: Sequence[str]) -> None:
 def select_values(check: Check, gate: Gate, history: pl.DataFrame) -> pl.DataFrame:
     """Return the values that a gate checks: one row per period and slice of the history."""
     if check.metric in SUBJECTS:
-        rows = history.filter(pl.col("n").is_not_null()).unique(
-            ["period", "slice"], keep="first", maintain_order=True
-        )
+        rows = history.filter(pl.col("n").is_not_null())
+        if check.metric == "rows":
+            rows = _prefer_labelled(rows)
+        rows = rows.unique(["period", "slice"], keep="first", maintain_order=True)
         rows = rows.with_columns(value=SUBJECTS[check.metric].cast(pl.Float64))
         return _select_slices(rows, gate, "value")
     rows = history.filter(metric=check.metric)
@@ -82,6 +83,20 @@ def select_values(check: Check, gate: Gate, history: pl.DataFrame) -> pl.DataFra
             note=pl.coalesce("note", pl.lit(f"no {gate.on} bound of an interval"))
         )
     return _select_slices(rows, gate, gate.on)
+
+
+def _prefer_labelled(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows of a history, those with labels first.
+
+    The number of rows before their labels is compared with those of earlier periods: where there
+    are both, all have the definition of the first.
+    """
+    at, is_early = ["period", "slice"], find_metric_kind(pl.col("metric")) == "expected"
+    early = rows.filter(is_early).group_by(at).agg(early=pl.col("definition").min())
+    rows = rows.join(early, on=at, how="left", maintain_order="left")
+    return rows.with_columns(definition=pl.coalesce("early", "definition")).sort(
+        is_early, maintain_order=True
+    )
 
 
 def _select_slices(rows: pl.DataFrame, gate: Gate, column: str) -> pl.DataFrame:

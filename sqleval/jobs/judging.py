@@ -88,7 +88,8 @@ class _Reach:
     def list_metrics(self, gate: Gate) -> list[str]:
         """Return the metrics of whose rows a gate selects its values."""
         metric = gate.parsed.metric
-        return self.past.metrics if metric in SUBJECTS else [metric]
+        early = self.past.expected["metric"].unique().sort().to_list() if metric == "rows" else []
+        return [*self.past.metrics, *early] if metric in SUBJECTS else [metric]
 
     @cached_property
     def window(self) -> pl.DataFrame:

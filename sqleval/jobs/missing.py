@@ -25,7 +25,7 @@ def judge_missing_data(job: Job, past: Past, first: str) -> pl.DataFrame:
     after = f"after at least {_STEADY_ROWS} in each of the {STEADY_PERIODS} periods before"
     rows: list[dict[str, object]] = []
     # If the source could not be listed, it is unknown whether a period has rows.
-    sizes = dict(past.overview.group_by("period").agg(pl.col("has_any").max()).iter_rows())
+    sizes = dict(past.both.group_by("period").agg(pl.col("has_any").max()).iter_rows())
     vanished = dict(
         _find_vanished_slices(job, past, first)
         .group_by("period").agg(pl.struct("slice", "is_left_out")).iter_rows()

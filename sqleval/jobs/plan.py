@@ -11,6 +11,7 @@ from sqleval.common import periods
 from sqleval.errors import RequestError
 from sqleval.jobs.due import (
     MAX_PERIODS,
+    find_period_end,
     find_ready_time,
     is_too_old,
     list_due_periods,
@@ -21,6 +22,9 @@ from sqleval.jobs.file.model import Job
 from sqleval.jobs.lake import Lake
 from sqleval.jobs.past import Past
 from sqleval.jobs.states import read_fingerprint
+
+#: Actions before the labels of a period: evaluate expected metrics, or check and count its rows.
+EARLY = ("expect", "check")
 
 
 @dataclass(frozen=True)
@@ -129,7 +133,8 @@ def decide_periods(
     -------
     list of Decision
         In the order of time; ``action`` is ``evaluate``, ``add`` (add or remove metrics, from the
-        state), ``expect`` (evaluate expected metrics), ``keep``, ``wait`` or ``missing``.
+        state), ``expect`` (evaluate expected metrics), ``check`` (check rows before their labels),
+        ``keep``, ``wait`` or ``missing``.
     """
     waiting = list_waiting_periods(
         job, lake, files, options.as_of, expectation,
@@ -166,8 +171,9 @@ def decide_periods(
                 decisions.append(Decision(period, "keep", "older than keep"))
             continue
         if ready > options.as_of and (job.labels is not None or not options.force):
-            cause = "labels mature until" if job.labels else "not over until"
-            action, reason = waiting.get(period, "wait"), f"{cause} {ready:%Y-%m-%d %H:%M}"
+            action, reason = waiting.get(period, "wait"), _describe_wait(job, ready)
+            if period not in with_rows and find_period_end(job, period) <= options.as_of:
+                action, reason = "missing", "no rows"
         elif period not in with_rows:
             action, reason = _decide_without_rows(period, rows, current)
         elif rows is None:
@@ -176,6 +182,23 @@ def decide_periods(
             action, reason = _decide_evaluated(period, rows, current)
         decisions.append(Decision(period, action, reason))
     return decisions
+
+
+def _describe_wait(job: Job, ready: datetime) -> str:
+    """Return until when a period waits."""
+    cause = "labels mature until" if job.labels else "not over until"
+    return f"{cause} {ready:%Y-%m-%d %H:%M}"
+
+
+def list_early_dates(job: Job, decisions: Sequence[Decision], options: RunOptions) -> list[str]:
+    """Return an error for each period of ``--date`` that is not due, with the time when it is."""
+    if options.date is None or job.expected:
+        return []
+    return [
+        f"{period} is not due: {reason}"
+        for period, action, reason in decisions
+        if action in ("wait", "check", "keep") and find_ready_time(job, period) > options.as_of
+    ]
 
 
 def add_gaps(decisions: Sequence[Decision], gaps: Sequence[str]) -> list[Decision]:

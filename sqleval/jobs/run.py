@@ -3,7 +3,7 @@
 import logging
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import polars as pl
@@ -19,9 +19,8 @@ from sqleval.jobs.counting import read_lake
 from sqleval.jobs.definitions import find_renamed_definitions, list_definitions
 from sqleval.jobs.due import list_gaps, list_mature_periods
 from sqleval.jobs.expected import Expectation, prepare_expectation
-from sqleval.jobs.explanation import Explanation, explain_run
+from sqleval.jobs.explanation import explain_run
 from sqleval.jobs.file.model import Job
-from sqleval.jobs.incidents import NO_INCIDENTS
 from sqleval.jobs.lake import Lake
 from sqleval.jobs.notes import (
     note_gaps,
@@ -33,13 +32,16 @@ from sqleval.jobs.notes import (
 from sqleval.jobs.past import Past, check_grain, read_past, rename_definitions
 from sqleval.jobs.places import check_places, check_secrets, check_sources
 from sqleval.jobs.plan import (
+    EARLY,
     Decision,
     RunOptions,
     add_gaps,
     decide_periods,
     forget_removed,
+    list_early_dates,
     list_requested_periods,
 )
+from sqleval.jobs.result import Run
 from sqleval.jobs.retention import apply_retention
 from sqleval.jobs.settling import (
     Settled,
@@ -54,75 +56,6 @@ from sqleval.jobs.writing import Writer, create_expected_writer, list_errors, li
 logger = logging.getLogger("sqleval.jobs")
 #: Periods that a changed job is tried on if none is due: the newest may be faulty.
 _NEWEST = 7
-
-
-@dataclass(frozen=True)
-class Run:
-    """The result of a run.
-
-    Attributes
-    ----------
-    job : Job
-        The job.
-    id : str
-        The name of the run in the history.
-    decisions : list of Decision
-        The periods of the run, and what was done with each.
-    past : Past
-        The job's history, which has the rows.
-    errors : list of str
-        Files, periods and slices that failed, and why.
-    notes : list of str
-        Remarks for the user.
-    lake : Lake or None
-        The files of the sources; None if they could not be listed.
-    files : polars.DataFrame or None
-        What `complete_run` records of the files; None if nothing of it has changed.
-    rows : polars.DataFrame
-        The rows that were written.
-    verdicts : polars.DataFrame
-        The verdicts of the gates on the periods of the run.
-    newest : polars.DataFrame
-        Those of each gate on the newest period that it judged, whatever periods were run.
-    incidents : polars.DataFrame
-        The incidents that touch the periods of the run, and those that are open.
-    failures : polars.DataFrame
-        The verdicts that failed or warn, also on periods before: those of incidents and the report.
-    has_requested_periods : bool
-        Whether the user chose the periods of the run.
-    explanation : Explanation or None
-        What a run would do, if it was only planned.
-    """
-
-    job: Job
-    id: str
-    decisions: list[Decision]
-    past: Past = field(repr=False)
-    errors: list[str]
-    notes: list[str]
-    lake: Lake | None = field(repr=False)
-    files: pl.DataFrame | None = field(default=None, repr=False)
-    rows: pl.DataFrame = field(default_factory=lambda: NO_RESULTS)
-    verdicts: pl.DataFrame = field(default_factory=lambda: gates.NO_VERDICTS)
-    newest: pl.DataFrame = field(default_factory=lambda: gates.NO_VERDICTS)
-    incidents: pl.DataFrame = field(default_factory=lambda: NO_INCIDENTS)
-    failures: pl.DataFrame = field(default_factory=lambda: gates.NO_VERDICTS)
-    has_requested_periods: bool = False
-    explanation: Explanation | None = None
-
-    @property
-    def has_failed_gate(self) -> bool:
-        """Whether a gate failed."""
-        return not self.verdicts.filter(status="failed").is_empty()
-
-    @property
-    def all_verdicts(self) -> pl.DataFrame:
-        """The verdicts on the periods of the run and on the newest ones."""
-        return pl.concat([self.verdicts, self.newest]).unique(maintain_order=True)
-
-    def list_periods(self, *actions: str) -> list[str]:
-        """Return the periods with one of these actions."""
-        return list_periods(self.decisions, *actions)
 
 
 def open_job_store(job: Job) -> Store:
@@ -162,7 +95,7 @@ def run_job(job: Job, options: RunOptions, *, dry: bool = False, complete: bool 
         done = _run_job(job, options, dry=dry)
         if complete:
             complete_run(done)
-        periods = list_periods(done.decisions, "evaluate", "add", "missing", "expect")
+        periods = list_periods(done.decisions, "evaluate", "add", "missing", *EARLY)
         describe("sqleval.run", done.id)
         describe("sqleval.periods", len(periods))
         describe("sqleval.errors", len(done.errors))
@@ -230,7 +163,7 @@ def _run_job(job: Job, options: RunOptions, *, dry: bool) -> Run:
         states.remove_state(job, period)
     reasons = _list_reasons(decisions, changes.describe_changes(lake, files))
     writer = Writer(job, store, past.overview, definitions, columns, reasons, options.force, beside)
-    due = list_periods(decisions, "evaluate", "add", "expect", "missing")
+    due = list_periods(decisions, "evaluate", "add", "missing", *EARLY)
     has_forgotten = not options.has_periods and writer.forget_unchanged_files(lake, files, due)
     decisions, writers = _evaluate_periods(writer, lake, decisions, expectation, options)
     if any(each.has_written for each in writers):
@@ -256,7 +189,7 @@ def _evaluate_periods(
     writer.evaluate(lake, list_periods(decisions, "evaluate"))
     if not options.has_periods:
         writer.remove_outages(list_periods(decisions, "evaluate", "missing"))
-    if expectation is None or not (due := list_periods(decisions, "expect")):
+    if expectation is None or not (due := list_periods(decisions, *EARLY)):
         return decisions, [writer]
     mature = list_mature_periods(writer.job, lake, options.as_of)
     expected_writer = create_expected_writer(writer, lake, expectation, mature)
@@ -370,6 +303,7 @@ def _judge_run(
     periods = [each.period for each in done.decisions if each.action != "wait"]
     errors = [error for each in writers for error in each.errors]
     errors = [*done.errors, *errors, *list_errors(_read_failed_rows(past, periods))]
+    errors += list_early_dates(done.job, done.decisions, options)
     judged = judging.judge_gates(done.job, past, periods, lake.periods, options.as_of)
     notes = [
         *done.notes,

@@ -235,7 +235,9 @@ def create_expected_writer(
         overview=expectation.past.expected,
         definitions=expectation.definitions,
         beside=frozenset(beside),
-        calibration=check_calibration(writer.job, lake, mature[-CHECKED:]),
+        calibration=check_calibration(writer.job, lake, mature[-CHECKED:])
+        if writer.job.expected
+        else None,
         frames=[],
         errors=[],
         has_written=False,

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path, PurePath
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from pydantic import (
     Field,
@@ -37,6 +37,13 @@ _ROW_KEYS = (
     "source", "label", "score", "prediction", "weight", "counts", "qid", "positive", "nulls",
     "task", "labels", "engine",
 )  # fmt: skip
+
+
+class Arrival(NamedTuple):
+    """What a job without labels checks: the key of the labels, and metrics of probabilities."""
+
+    key: str
+    metrics: tuple[str, ...]
 
 
 class Job(Strict):
@@ -172,6 +179,7 @@ class Job(Strict):
     _is_expectation: bool = PrivateAttr(default=False)
     _is_settled: bool = PrivateAttr(default=False)
     _has_probabilities: bool = PrivateAttr(default=True)
+    _arrival: Arrival | None = PrivateAttr(default=None)
 
     def set_file(self, file: Path) -> Job:
         """Set the job file, in whose folder relative paths start, and return the job."""
@@ -335,10 +343,26 @@ class Job(Strict):
         job._is_expectation = True
         return job
 
+    def arrive(self, metrics: tuple[str, ...]) -> Job:
+        """Return a copy of this job that checks rows before their labels.
+
+        ``metrics`` are those that need scores from 0 to 1.
+        """
+        assert self.labels is not None
+        left_out = dict.fromkeys(("label", "labels", "ci", "ci_method", "states", "qid"))
+        job = self.model_copy(update=left_out | {"replicates": 0})
+        job._arrival = Arrival(self.labels.on, metrics)
+        return job
+
+    @property
+    def arrival(self) -> Arrival | None:
+        """What this job checks if it is from `arrive`."""
+        return self._arrival
+
     @property
     def is_expectation(self) -> bool:
-        """Whether this job evaluates expected metrics, from `expect`."""
-        return self._is_expectation
+        """Whether this job evaluates what is known before labels, from `expect` or `arrive`."""
+        return self._is_expectation or self._arrival is not None
 
     @property
     def sources(self) -> str | list[str]:

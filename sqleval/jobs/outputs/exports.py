@@ -16,7 +16,7 @@ from sqleval.history.store import format_slice
 from sqleval.inputs.stores import is_remote
 from sqleval.jobs.file.model import Job
 from sqleval.jobs.places import SQLITE
-from sqleval.jobs.run import Run
+from sqleval.jobs.result import Run
 
 
 def export_run(run: Run) -> list[str]:

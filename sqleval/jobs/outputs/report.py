@@ -20,7 +20,8 @@ from sqleval.jobs.binding import bind_periods, find_period_key
 from sqleval.jobs.outputs.results import describe_counts, describe_incidents, list_problems
 from sqleval.jobs.outputs.trends import draw_trends
 from sqleval.jobs.past import ROWS
-from sqleval.jobs.run import Run
+from sqleval.jobs.plan import EARLY
+from sqleval.jobs.result import Run
 from sqleval.plots import charts
 
 _CURVES = ("roc", "pr")
@@ -66,7 +67,7 @@ def write_report(run: Run) -> list[str]:
     """
     assert run.job.report is not None
     path = run.job.resolve_path(run.job.report)
-    is_new = run.list_periods("evaluate", "expect", "add", "missing") or run.errors
+    is_new = run.list_periods("evaluate", "add", "missing", *EARLY) or run.errors
     if not is_new and not run.has_requested_periods and Path(path).exists():
         return []
     periods = _find_periods(run)
@@ -103,7 +104,7 @@ def _describe_page(run: Run, periods: Sequence[str]) -> dict[str, Any]:
     period = max((each for each in periods if each in with_rows), default=periods[-1])
     errors, curves = run.errors, list[str]()
     try:
-        is_labelled = period not in run.list_periods("expect")
+        is_labelled = period not in run.list_periods(*EARLY)
         if run.lake and period in run.lake.periods and is_labelled:
             curves = _draw_curves(run, period)
     except SqlevalError as error:

@@ -12,7 +12,7 @@ import polars as pl
 from sqleval.common.periods import find_start
 from sqleval.common.whole_file import remove_drafts, write_text
 from sqleval.history.store import format_slice
-from sqleval.jobs.run import Run
+from sqleval.jobs.result import Run
 from sqleval.jobs.sensitivity import measure_gates
 
 #: Characters that are not allowed in XML.

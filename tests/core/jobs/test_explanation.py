@@ -98,10 +98,10 @@ def test_a_period_whose_labels_are_not_mature(lake: Lake) -> None:
         pl.read_parquet(path).drop("y").write_parquet(path)
     labels = {"source": "labels.parquet", "on": "key", "maturity": "3d"}
     plan = explain(lake, "--backfill", "--as-of", "2026-01-06", labels=labels)
-    assert find_reasons(plan)["2026-01-03"] == ("wait", "labels mature until 2026-01-07 00:00")
+    assert find_reasons(plan)["2026-01-03"] == ("check", "labels mature until 2026-01-07 00:00")
     assert find_reasons(plan)["2026-01-02"] == ("evaluate", "new")
-    # One file of predictions for each of two days, and the labels.
-    assert plan["files"] == 3
+    # The predictions of each of four days, and the labels.
+    assert plan["files"] == 5
 
 
 def test_gates_and_places(lake: Lake) -> None:

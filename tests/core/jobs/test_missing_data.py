@@ -6,6 +6,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from sqleval.jobs.plan import RunOptions
+from sqleval.jobs.run import run_job
 from tests.support.commands import run
 from tests.support.lake import Lake, evaluated, on, rows, steps
 
@@ -62,13 +64,24 @@ def test_two_months_without_data_fail_every_night(lake: Lake) -> None:
     assert lake.history().equals(before)
 
 
-def test_a_period_is_expected_once_its_labels_are_mature(lake: Lake) -> None:
+def test_a_missing_period_does_not_wait_for_its_labels(lake: Lake) -> None:
     labels = {"source": "labels.parquet", "on": "key", "maturity": "2d"}
-    rows().select("key", "y").write_parquet(lake.folder / "labels.parquet")
+    rows(days=9).select("key", "y").write_parquet(lake.folder / "labels.parquet")
     lake.put(rows().drop("y"))
-    lake.run(changes={"labels": labels}, as_of=night(7), backfill=True)
+    lake.run(changes={"labels": labels}, as_of=night(5), backfill=True)
+    planned = run_job(lake.job(), RunOptions(as_of=night(6)), dry=True)
+    assert steps(planned)["2026-01-05"] == "missing"
+    assert missing(lake.run(as_of=night(6))) == [("2026-01-05", "2026-01-05")]
+    assert missing(lake.run(as_of=night(6))) == [("2026-01-05", "2026-01-05")]
+    # The next day has rows; then the missing ones come, and wait for their labels.
+    lake.put(rows(days=1, start=5).drop("y"))
+    assert missing(lake.run(as_of=night(7))) == [("2026-01-05", "2026-01-05")]
     assert missing(lake.run(as_of=night(7))) == []
-    assert missing(lake.run(as_of=night(8))) == [("2026-01-05", "2026-01-05")]
+    assert missing(lake.run(as_of=night(7), date=on("2026-01-05"))) == [("2026-01-05",) * 2]
+    lake.put(rows(days=1, start=4).drop("y"))
+    done = lake.run(as_of=night(7))
+    assert (steps(done)["2026-01-05"], missing(done)) == ("check", [])
+    assert steps(lake.run(as_of=night(8)))["2026-01-05"] == "evaluate"
 
 
 def test_the_user_may_ignore_missing_data(lake: Lake) -> None:
