@@ -78,9 +78,20 @@ CREATE OR REPLACE MACRO sqleval._shorten_number(number) AS
         ELSE number
     END;
 
--- A class as text. Equal numbers of other types are equal classes; the prediction arrives as text.
+-- A class as text. The prediction arrives as text: beside a number it is the number, and beside a
+-- truth value the truth value, that it spells, whatever its type was.
 CREATE OR REPLACE MACRO sqleval._class(class, label) AS
     CASE
+        WHEN TYPEOF(label) = 'BOOLEAN'
+            THEN COALESCE(
+                CAST(TRY_CAST(sqleval._shorten_number(CAST(class AS VARCHAR)) AS BOOLEAN) AS VARCHAR),
+                CAST(class AS VARCHAR)
+            )
+        WHEN sqleval._is_number(TYPEOF(label))
+            AND ABS(TRY_CAST(CAST(class AS VARCHAR) AS DOUBLE)) < 9e15
+            THEN sqleval._shorten_number(
+                CAST(TRY_CAST(CAST(class AS VARCHAR) AS DOUBLE) AS VARCHAR)
+            )
         WHEN sqleval._is_number(TYPEOF(label))
             THEN sqleval._shorten_number(CAST(class AS VARCHAR))
         ELSE CAST(class AS VARCHAR)
