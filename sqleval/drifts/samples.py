@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple, cast
 
 import polars as pl
 
-from sqleval.common.columns import Column, is_float, is_number
+from sqleval.common.columns import Column, is_number
 from sqleval.common.counts import format_row_count
 from sqleval.common.sql_text import select, write_present_test, write_with
 from sqleval.compiler import rows
@@ -17,12 +18,15 @@ from sqleval.compiler.bins import Bins, write_bin
 from sqleval.engines.embedded import embedded
 from sqleval.errors import DataError, RequestError
 from sqleval.frontend.binding import bind_source, check_has_rows
+from sqleval.frontend.first_values import FirstValues
 from sqleval.frontend.from_state import create_state_predictions
 from sqleval.frontend.predictions import Predictions
 from sqleval.inputs.binding import Binding
+from sqleval.inputs.canonical import write_canonical
 from sqleval.inputs.lookup import find_column
 from sqleval.inputs.opening import open_source
 from sqleval.inputs.positive import convert_positive
+from sqleval.inputs.reading import read_drift_task
 from sqleval.inputs.roles import read_numbers_exactly
 from sqleval.inputs.slice_keys import parse_slice_keys
 from sqleval.resampling.cells import Input, write_weight
@@ -69,9 +73,7 @@ class Sample(NamedTuple):
 
     def is_number(self, role: str) -> bool:
         """Whether the values of a role are numbers whose order and distance count."""
-        column = self.binding.role[role]
-        is_real = is_float(column.type) or column.kind == "decimal"
-        return role == "score" or self.binding.task == "regression" or is_real
+        return role == "score" or self.binding.task == "regression"
 
     def count_rows(self, role: str, bits: int) -> pl.DataFrame:
         """Return the number of rows per slice and value of a role.
@@ -154,10 +156,8 @@ class Sample(NamedTuple):
         """Return the SQL of a class as a text."""
         if self.binding.task == "binary":
             return f"CAST({rows.write_zero_or_one(self.binding, role)} AS VARCHAR)"
-        # A whole number and a truth value have the same text whatever their types are.
-        if self.binding.role[role].kind in ("integer", "hugeint", "boolean"):
-            return f"CAST(CAST({role} AS BIGINT) AS VARCHAR)"
-        return f"CAST({role} AS VARCHAR)"
+        # A number and a truth value have the same text whatever their types are.
+        return write_canonical(role, self.binding.role[role].type, "number", self.binding.dialect)
 
 
 def keep_stream(source: object) -> object:
@@ -252,24 +252,39 @@ def _bind_rows(
     role_columns = tuple(
         (role, find_column(columns, column, role, about)) for role, column in named.items()
     )
-    for role, column in role_columns:
-        if role in ("score", "weight") and not (is_number(column.type) or column.kind == "boolean"):
-            check_has_rows(predictions.source, embedded())
-            raise RequestError(
-                f"{name}: {role}={column.name!r} must be a number and is {column.type}"
-            )
+    _check_numbers(name, role_columns, predictions)
     positive, written = convert_positive(roles["positive"], dict(role_columns))
+    classes = {role: column for role, column in role_columns if role in ("label", "prediction")}
+    look = partial(
+        FirstValues(predictions.source, None, embedded()).read,
+        None, predictions.binding.where, predictions.binding.where_columns,
+    )  # fmt: skip
     binding = replace(
-        predictions.binding, roles=role_columns, positive=positive, positive_as_written=written
+        predictions.binding,
+        # Without a positive value, 0 and 1 are two of several classes.
+        task=read_drift_task(classes, positive, look),
+        roles=role_columns,
+        positive=positive,
+        positive_as_written=written,
     )
-    if roles["positive"] is not None:
-        binding = replace(binding, task="binary")
     exact = read_numbers_exactly(predictions.source, columns, binding)
     if exact != predictions.source:
         exact, columns = embedded().describe(exact)
         role_columns = tuple((role, columns[column.name]) for role, column in role_columns)
         binding = replace(binding, roles=role_columns, relation=exact.relation)
     return _create_sample(name, replace(predictions, binding=binding, source=exact))
+
+
+def _check_numbers(
+    name: str, roles: Sequence[tuple[str, Column]], predictions: Predictions
+) -> None:
+    """Raise if a score or a weight is no number."""
+    for role, column in roles:
+        if role in ("score", "weight") and not (is_number(column.type) or column.kind == "boolean"):
+            check_has_rows(predictions.source, embedded())
+            raise RequestError(
+                f"{name}: {role}={column.name!r} must be a number and is {column.type}"
+            )
 
 
 def _refuse_quantiles(by: object, columns: Mapping[str, Column], where: str) -> None:

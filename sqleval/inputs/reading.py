@@ -106,6 +106,31 @@ def read_task(
     return _read_values(kinds, values)
 
 
+def read_label(
+    column: Column, values: Sequence[object], most: int, *, has_queries: bool = False
+) -> Task:
+    """Return the task that a label suggests before a score or a prediction is known.
+
+    Parameters
+    ----------
+    column : Column
+        The label.
+    values : sequence
+        Its different values; none where they are too many to be classes.
+    most : int
+        The most classes.
+    has_queries : bool
+        Whether the rows belong to queries.
+    """
+    if has_queries and column.kind in NUMBERS:
+        return "ranking"
+    if column.kind == "boolean" or len(values) in (1, 2):
+        return "binary"
+    if column.kind not in NUMBERS:
+        return "multiclass"
+    return "multiclass" if column.kind in WHOLE and 0 < len(values) <= most else "regression"
+
+
 def _list_class_columns(
     roles: Mapping[str, Column], mapped_role: str, mapped: Mapped
 ) -> list[tuple[str, Column]]:
@@ -141,6 +166,19 @@ def _choose_task(kinds: set[Kind], values: Sequence[object]) -> tuple[Task, str]
     notice = "whole numbers of a floating type are evaluated as a regression"
     notice += "; task='multiclass' (--task multiclass) takes them as classes"
     return "regression", notice if numbers and is_whole else ""
+
+
+def read_drift_task(
+    roles: Mapping[str, Column], positive: Scalar | None, look: Look | None
+) -> Task:
+    """Return the task of columns whose distributions are compared, of which each may stand alone.
+
+    Without a positive value, the values 0 and 1 are two of several classes.
+    """
+    if positive is not None or not roles:
+        return "multiclass" if positive is None else "binary"
+    task = read_task(None, roles, "score", [], None, look).task
+    return "regression" if task == "regression" else "multiclass"
 
 
 def choose_class_form(

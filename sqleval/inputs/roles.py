@@ -346,7 +346,7 @@ def read_numbers_exactly(source: Source, columns: Columns, binding: Binding) -> 
     bound += [("score", column) for _, column in binding.classes]
     bound += [("count", column) for _, column in binding.cells]
     numeric = {"score", "weight", "count"}
-    if binding.task in ("regression", "ranking"):
+    if binding.task != "multiclass":
         numeric |= {"label", "prediction"}
     # Other uses show or compare the column as it is.
     others = {column.name for column in (*binding.by, *binding.over)} | {*binding.where_columns}

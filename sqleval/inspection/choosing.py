@@ -3,12 +3,15 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import partial
 from typing import Any, NamedTuple
 
-from sqleval.common.columns import is_number
 from sqleval.common.sql_text import quote, write_present_test
+from sqleval.engines.embedded import embedded
 from sqleval.errors import DataError, RequestError
+from sqleval.frontend.first_values import FirstValues
 from sqleval.frontend.scan import scan
+from sqleval.inputs.reading import read_label, read_task
 from sqleval.inputs.source import Source
 from sqleval.inspection import roles as by_name
 from sqleval.inspection.columns import Facts, read_rows
@@ -111,8 +114,11 @@ def choose_roles(
     if label is not None and label.missing:
         # What is missing with the label is probably another outcome, unless its name is a score's.
         facts = [f for f in facts if f.missing != label.missing or by_name.is_named_score(f)]
-    if label is not None and others["query"] and is_number(label.column.type):
-        roles.task, roles.query = "ranking", others["query"][0].name
+    if label is not None and others["query"]:
+        values = [value for value, _ in choice.classes]
+        most = by_name.MOST_CLASSES
+        roles.task = read_label(label.column, values, most, has_queries=True)
+        roles.query = others["query"][0].name if roles.task == "ranking" else None
     used = {f.name for name in ("weight", "key", "time", "query") for f in others[name]}
     _choose_scores(data, user_roles, [f for f in facts if f.name not in used], choice)
     for name in ("key", "time", "weight"):
@@ -153,8 +159,10 @@ def _choose_label(
         # A label of 0 and 1 with NaN, as pandas writes missing labels, is not taken for binary.
         finite = f"isfinite({write_name(label.name)})"
         roles.where = finite if roles.where is None else f"({roles.where}) AND {finite}"
-    roles.task = by_name.choose_task(label, len(choice.classes))
-    values = by_name.describe_values(label)
+    values = [value for value, _ in choice.classes]
+    is_known = bool(label.present)
+    roles.task = read_label(label.column, values, by_name.MOST_CLASSES) if is_known else "binary"
+    described = by_name.describe_values(label)
     if choice.classes and roles.task != "regression":
         total = sum(n for _, n in choice.classes)
         first = choice.classes[:MOST_OTHERS]
@@ -163,8 +171,8 @@ def _choose_label(
         count = f"{len(choice.classes)} class{'es' * (len(choice.classes) > 1)}"
         if len(choice.classes) > by_name.MOST_CLASSES:
             count, shown, more = f"more than {by_name.MOST_CLASSES} classes", [], ""
-        values = ", ".join([count, *shown]) + more
-    roles.listed.append(role._replace(reason=values + role.reason))
+        described = ", ".join([count, *shown]) + more
+    roles.listed.append(role._replace(reason=described + role.reason))
     return label
 
 
@@ -176,16 +184,15 @@ def _choose_scores(
     if roles.label is None or roles.task in ("binary", "ranking") or user_roles["score"]:
         _choose_binary(data, user_roles, facts, choice)
         return
-    real = roles.task == "regression"
+    predictions = [data.facts[name] for name in user_roles["prediction"].values()]
+    predictions = _choose_task(data, roles, predictions or by_name.find_predictions(facts))
     columns = [f.name for f in facts if f.is_probability]
     matched = by_name.match_classes(sorted(classes), columns)
-    if matched and not real and not user_roles["prediction"]:
+    if matched and roles.task != "regression" and not user_roles["prediction"]:
         roles.scores, roles.has_classes = matched, True
         rest = tuple(name for name in columns if name not in matched.values())
         reason = f"a column for each of the {len(classes)} classes"
         roles.listed.append(Role("score", ", ".join(matched.values()), reason, rest))
-    predictions = [data.facts[name] for name in user_roles["prediction"].values()]
-    predictions = predictions or by_name.find_predictions(facts, real=real)
     if roles.has_classes:
         predictions = predictions[:1]
     roles.predictions = user_roles["prediction"] or by_name.name_models(
@@ -202,6 +209,19 @@ def _choose_scores(
         )
 
 
+def _choose_task(data: Inspected, roles: Roles, predictions: list[Facts]) -> list[Facts]:
+    """Set the task of the label and the first prediction; return the predictions of that task."""
+    assert roles.label is not None
+    label, first = data.facts[roles.label], FirstValues(data.source, None, embedded())
+    tasks: list[str] = []
+    for each in predictions:
+        columns = {"label": label.column, "prediction": each.column}
+        look = partial(first.read, None, None, ())
+        tasks.append(read_task(None, columns, "score", [], None, look).task)
+    roles.task = tasks[0] if tasks else roles.task
+    return [f for f, task in zip(predictions, tasks, strict=True) if task == roles.task]
+
+
 def _choose_binary(
     data: Inspected, user_roles: Mapping[str, Any], facts: Sequence[Facts], choice: Choice
 ) -> None:
@@ -210,7 +230,7 @@ def _choose_binary(
     if user_roles["score"]:
         scores, others = [data.facts[name] for name in user_roles["score"].values()], ()
     predictions = [data.facts[name] for name in user_roles["prediction"].values()]
-    predictions = predictions or by_name.find_predictions(facts, real=False)
+    predictions = predictions or by_name.find_predictions(facts)
     predictions = [f for f in predictions if f not in scores and f.distinct <= 2][:1]
     if roles.label is not None and len(values) == 2:
         _choose_positive(data, scores, choice)

@@ -177,12 +177,10 @@ def list_text_scores(facts: Sequence[Facts]) -> list[Facts]:
     return [f for f in _named(facts, _SCORE) if f.column.kind == "text"]
 
 
-def find_predictions(facts: Sequence[Facts], *, real: bool) -> list[Facts]:
-    """Return the columns that are probably predicted values, or predicted classes."""
+def find_predictions(facts: Sequence[Facts]) -> list[Facts]:
+    """Return the columns that are probably predicted values or classes."""
     named = [f for f in _named(facts, _PREDICTION) if f.low is not None]
-    if real:
-        return [f for f in named if is_number(f.column.type)]
-    return [f for f in named if f.column.kind in _CLASSES]
+    return [f for f in named if is_number(f.column.type) or f.column.kind in _CLASSES]
 
 
 def match_classes(classes: Sequence[str], columns: Sequence[str]) -> dict[str, str]:
@@ -264,15 +262,3 @@ def find_others(facts: Sequence[Facts], label: Facts | None) -> Mapping[str, lis
         "fold": folds,
         "slices": sorted(slices, key=lambda f: f.column.kind not in ("text", "enum")),
     }  # fmt: skip
-
-
-def choose_task(label: Facts, classes: int) -> str:
-    """Return the task of a label: binary, multiclass or regression.
-
-    ``classes`` is the number of its values, where they are few.
-    """
-    if classes in (1, 2) or not label.present or label.column.kind == "boolean":
-        return "binary"
-    is_real = is_float(label.column.type) or label.column.kind == "decimal"
-    is_class = 2 < classes <= MOST_CLASSES and not is_real
-    return "regression" if is_number(label.column.type) and not is_class else "multiclass"

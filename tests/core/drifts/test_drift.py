@@ -222,13 +222,15 @@ def test_the_mix_counts_rows_whose_score_is_missing() -> None:
 def test_labels_of_several_types() -> None:
     old, new = [0, 0, 1, 1], [0, 1, 1, 1]
     expected = index(np.array([0.5, 0.5]), np.array([0.25, 0.75]))
-    for kind in (pl.Int64, pl.Boolean, pl.String):
+    for kind in (pl.Int64, pl.Boolean, pl.String, pl.Float64, pl.Decimal(4, 1)):
         pair = (pl.DataFrame({"y": pl.Series(side).cast(kind)}) for side in (old, new))
         found = sqleval.drift(*pair, "psi", label="y")
         assert found["value"].item() == pytest.approx(expected)
     mixed = pl.DataFrame({"y": old}), pl.DataFrame({"y": [bool(each) for each in new]})
     assert sqleval.drift(*mixed, "psi", label="y")["value"].item() == pytest.approx(expected)
-    real = (pl.DataFrame({"y": [float(each) for each in side]}) for side in (old, new))
+    mixed = pl.DataFrame({"y": old}), pl.DataFrame({"y": [float(each) for each in new]})
+    assert sqleval.drift(*mixed, "psi", label="y")["value"].item() == pytest.approx(expected)
+    real = (pl.DataFrame({"y": [each + 0.5 for each in side]}) for side in (old, new))
     assert sqleval.drift(*real, "ks", label="y")["value"].item() == 0.25
 
 
