@@ -1,10 +1,10 @@
 /*
 summary: >-
-  calibration part of the Brier score: mean squared distance between each probability and the share
-  of positives among its rows
+  calibration part of the Brier score: mean squared distance between the mean probability of a bin
+  and its share of positives
 formula: >-
-  sum over distinct p of (n_p / n) (p - mean y)^2; Brier = reliability - resolution +
-  uncertainty
+  sum over bins of (n_b / n) (mean p - mean y)^2; without bins=, each distinct p is a bin, and Brier
+  = reliability - resolution + uncertainty
 direction: lower
 range: 0 .. 1
 domain: "score: 0 .. 1"
@@ -17,10 +17,9 @@ since: 0.1.0
 SELECT
     slice,
     CAST(SUM(
-        ((positives + negatives) * CAST(score_low AS DOUBLE) - positives)
-            * ((positives + negatives) * CAST(score_low AS DOUBLE) - positives)
-            / NULLIF(CAST(positives + negatives AS DOUBLE), 0)
+        CAST((score_sum - positives) * (score_sum - positives) AS DOUBLE)
+            / NULLIF(positives + negatives, 0)
     ) AS DOUBLE) / NULLIF(SUM(positives + negatives), 0) AS value,
     CASE WHEN COALESCE(SUM(positives + negatives), 0) = 0 THEN 'total weight is 0' END AS note
-FROM expected_counts
+FROM brier_bins
 GROUP BY slice

@@ -1,8 +1,9 @@
 /*
 summary: >-
-  discrimination part of the Brier score: mean squared distance between the share of positives at
-  each probability and the prevalence
-formula: sum over distinct p of (n_p / n) (mean y at p - mean y)^2
+  discrimination part of the Brier score: mean squared distance between the share of positives in a
+  bin and the prevalence; the uncertainty minus it is the refinement
+formula: >-
+  sum over bins of (n_b / n) (mean y in the bin - mean y)^2; without bins=, each distinct p is a bin
 direction: higher
 range: 0 .. 0.25
 domain: "score: 0 .. 1"
@@ -18,5 +19,5 @@ SELECT
             / NULLIF(CAST(positives + negatives AS DOUBLE), 0)
     ) AS DOUBLE) / NULLIF(SUM(positives + negatives), 0) AS value,
     CASE WHEN COALESCE(SUM(positives + negatives), 0) = 0 THEN 'total weight is 0' END AS note
-FROM expected_counts
+FROM brier_bins
 GROUP BY slice

@@ -169,7 +169,8 @@ def check_file_allows_bins(relation: Relation, values: Mapping[str, object], tas
     """Raise `RequestError` if a file needs every score, or the rows of a regression."""
     unbinned = str(relation.header.get("unbinned", ""))
     option, _, value = unbinned.partition("=")
-    current = values.get(option, relation.params[option].default) if value else None
+    declared = relation.params.get(option)
+    current = values.get(option, declared.default) if declared else None
     reads_scores = (
         "score" in relation.needs.get("predictions", ()) and "arranged" not in relation.when
     )
@@ -178,9 +179,9 @@ def check_file_allows_bins(relation: Relation, values: Mapping[str, object], tas
             f"{relation.name} needs the label and the prediction of every row, and a state of a "
             "regression holds sums of a step, such as those of errors"
         )
-    is_excluded = unbinned == "always" or (value and current == value)
+    is_excluded = unbinned == "always" or (current == value if value else current is not None)
     if is_excluded or (reads_scores and relation.name != "score_bins"):
-        what = f"{relation.name}({option}={value!r})" if value else relation.name
+        what = f"{relation.name}({option}={current!r})" if declared else relation.name
         raise RequestError(
             f"{what} needs every score, and score bins (bins=, states) take several together"
         )

@@ -26,6 +26,7 @@ from sklearn.metrics import (
     brier_score_loss,
     confusion_matrix,
     confusion_matrix_at_thresholds,
+    d2_brier_score,
     d2_log_loss_score,
     f1_score,
     fbeta_score,
@@ -575,24 +576,45 @@ def pcoc(rows: Rows) -> float | None:
     return float(rows.weight @ rows.score / observed) if observed else None
 
 
-def of_equal_score(rows: Rows) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the distinct scores, the share of positives and the weight at each."""
+def of_bins(rows: Rows, bins: int | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the mean score of bins, the share of positives and the weight of each.
+
+    The bins are those of scikit-learn's calibration_curve, or the distinct scores.
+    """
+    if bins is not None:
+        _, score, share, weight = calibration_curve(rows, bins, "uniform").T
+        return score, share, weight
     distinct, place = places(rows)
     parts = [pick(rows, place == i) for i in range(len(distinct))]
     share = np.array([np.average(part.label, weights=part.weight) for part in parts])
     return distinct, share, np.array([part.weight.sum() for part in parts])
 
 
-def brier_reliability(rows: Rows) -> float | None:
+def brier_reliability(bins: int | None = None) -> Reference:
     """Murphy (1973): Brier score = reliability - resolution + uncertainty."""
-    score, share, weight = of_equal_score(rows)
-    return float(np.average((score - share) ** 2, weights=weight))
+
+    def reference(rows: Rows) -> float | None:
+        score, share, weight = of_bins(rows, bins)
+        return float(np.average((score - share) ** 2, weights=weight))
+
+    return reference
 
 
-def brier_resolution(rows: Rows) -> float | None:
+def brier_resolution(bins: int | None = None) -> Reference:
     """Murphy (1973)."""
-    _, share, weight = of_equal_score(rows)
-    return float(np.average((share - positive_share(rows, None)) ** 2, weights=weight))
+
+    def reference(rows: Rows) -> float | None:
+        _, share, weight = of_bins(rows, bins)
+        return float(np.average((share - positive_share(rows, None)) ** 2, weights=weight))
+
+    return reference
+
+
+def brier_skill_score(rows: Rows) -> float | None:
+    """sklearn.metrics.d2_brier_score of rows of both classes."""
+    if not both(rows):
+        return None
+    return d2_brier_score(rows.label, rows.score, sample_weight=rows.weight, pos_label=1)
 
 
 def brier_uncertainty(rows: Rows) -> float | None:

@@ -389,6 +389,7 @@ REFUSED: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     ({"metrics": "roc_auc", "tolerance": "1e-5"}, {}, "must be a number"),
     ({"metrics": "roc_auc_pairs", "bins": 5}, {}, "roc_auc_pairs needs every score"),
     ({"metrics": "brier_reliability", "bins": 5}, {}, "needs every score"),
+    ({"metrics": "brier_resolution(bins=10)", "bins": 5}, {}, "needs every score"),
     ({"metrics": "expected_calibration_error(strategy='quantile')", "bins": 5}, {},
      "needs every score"),
     ({"metrics": "accuracy", "bins": 5}, {"score": None, "prediction": "d"}, "give score="),

@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 from sklearn.calibration import calibration_curve
+from sklearn.metrics import brier_score_loss
 
 import sqleval
 from sqleval import RequestError
@@ -43,6 +44,26 @@ def test_probabilities_on_the_edge_of_a_bin_fall_where_scikit_learn_puts_them() 
         observed, predicted = calibration_curve(label, score, n_bins=bins)
         np.testing.assert_allclose(curve.collect()["observed"], observed, **TOLERANCE)
         np.testing.assert_allclose(curve.collect()["predicted"], predicted, **TOLERANCE)
+
+
+@pytest.mark.parametrize("bins", [1, 5, 10, 49])
+def test_parts_of_the_brier_score_by_bins_add_up(bins: int) -> None:
+    rng = np.random.default_rng(8)
+    score = rng.random(3000)
+    label = (rng.random(3000) < score**1.3).astype(int)
+    frame = pl.DataFrame({"y": label, "p": score, "w": rng.random(3000)})
+    names = [f"brier_{part}(bins={bins})" for part in ("reliability", "resolution")]
+    for weight in (None, "w"):
+        bound = sqleval.scan(frame, label="y", score="p", weight=weight)
+        values = bound.evaluate([*names, "brier_uncertainty"]).collect()["value"]
+        reliability, resolution, uncertainty = values
+        # The Brier score of the mean score of each bin, in place of the score.
+        weights = np.ones(3000) if weight is None else frame["w"].to_numpy()
+        place = np.ceil(score * bins)
+        sums, counts = (np.bincount(place.astype(int), x) for x in (score * weights, weights))
+        mean = (sums / np.where(counts > 0, counts, 1))[place.astype(int)]
+        expected = brier_score_loss(label, mean, sample_weight=weights)
+        assert reliability - resolution + uncertainty == pytest.approx(expected, abs=1e-14)
 
 
 def test_calibration_refuses_scores_outside_0_to_1() -> None:

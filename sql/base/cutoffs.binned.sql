@@ -1,0 +1,39 @@
+/*
+summary: cutoffs whose units are bins; fp_at_best is fp if the positives of a bin come first
+*/
+SELECT
+    slice,
+    score_low,
+    score_high,
+    positives,
+    negatives,
+    tp,
+    fp,
+    -- No order of a bin's rows has fewer. It is the fp of the next higher bin, as fp minus the
+    -- negatives of a heavy bin would lose the light ones above it.
+    CASE
+        WHEN score_low < score_high AND positives > 0
+        THEN COALESCE(LAG(fp) OVER (PARTITION BY slice ORDER BY score_low DESC), 0)
+        ELSE fp
+    END AS fp_at_best,
+    total_positives,
+    total_negatives
+FROM (
+    SELECT
+        slice,
+        score_low,
+        score_high,
+        positives,
+        negatives,
+        SUM(positives) OVER (
+            PARTITION BY slice ORDER BY score_low DESC
+            ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+        ) AS tp,
+        SUM(negatives) OVER (
+            PARTITION BY slice ORDER BY score_low DESC
+            ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+        ) AS fp,
+        SUM(positives) OVER (PARTITION BY slice) AS total_positives,
+        SUM(negatives) OVER (PARTITION BY slice) AS total_negatives
+    FROM score_counts
+) AS cumulative
