@@ -61,6 +61,10 @@ class FewerPoints(UserWarning):
     """A curve with very many distinct scores has one point per score bin instead."""
 
 
+class FewerThreads(UserWarning):
+    """More threads were asked for than the machine has cores, and as many as cores are used."""
+
+
 class MissingChecksums(UserWarning):
     """Files that ``verify=True`` was to check carry no page checksums."""
 

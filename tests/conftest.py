@@ -19,6 +19,7 @@ import pytest
 
 import sqleval
 from sqleval import errors
+from sqleval.engines.embedded import embedded
 
 #: Threads of DuckDB. Those of engines wait in the same way, for a sixth of the processor time that
 #: small inputs take. Commands and jobs in processes of their own have as many as the machine has
@@ -66,7 +67,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 @pytest.fixture
 def set_threads() -> Iterator[Callable[[int], None]]:
     """Return a function that sets the threads of DuckDB until the test has ended."""
-    yield lambda threads: sqleval.configure(threads=threads)
+    # Of the engine itself, which may have more of them than `sqleval.configure` gives it.
+    yield lambda threads: embedded().configure({"threads": threads})
     sqleval.configure(threads=THREADS)
 
 

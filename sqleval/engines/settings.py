@@ -3,17 +3,31 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable
-from os import W_OK, PathLike, access, fspath
+from os import W_OK, PathLike, access, cpu_count, fspath
 from pathlib import Path
 from typing import Literal, cast
 
 from sqleval.engines.embedded import embedded
 from sqleval.engines.waiting import watch
-from sqleval.errors import RequestError
+from sqleval.errors import FewerThreads, RequestError
 
 #: A size that is negative or 0, such as 0.0GB; any other text is the engine's to judge.
 _NOT_ABOVE_0 = re.compile(r"\s*(-|[0.]+\s*([^\d.\s]|$))")
+
+
+def _limit_threads(threads: int) -> int:
+    """Return a number of threads, at most one a core: more take memory and no less time."""
+    cores = cpu_count() or threads
+    if threads > cores:
+        warnings.warn(
+            f"threads={threads} (--threads) is more than the cores of this machine: {cores} are "
+            "used",
+            FewerThreads,
+            stacklevel=3,
+        )
+    return min(threads, cores)
 
 
 def configure(
@@ -33,7 +47,8 @@ def configure(
         As much memory as the engine may fill, such as ``"4GB"``; what does not fit goes to disk.
         80 % of the machine's if never set.
     threads : int, optional
-        As many threads as the engine may use; one a core if never set.
+        As many threads as the engine may use; one a core if never set, and at most one a core:
+        a warning says how many are used.
     temp_directory : path, optional
         Where to spill, in a folder of this process's own that is removed at its end. It can be
         set until something has been spilled; the system's folder of temporary files if never set.
@@ -73,7 +88,7 @@ def configure(
         )
     settings: dict[str, str | int] = {}
     settings |= {} if memory_limit is None else {"memory_limit": memory_limit}
-    settings |= {} if threads is None else {"threads": threads}
+    settings |= {} if threads is None else {"threads": _limit_threads(threads)}
     settings |= {} if temp_directory is None else {"temp_directory": fspath(temp_directory)}
     if settings:
         embedded().configure(settings)

@@ -8,6 +8,9 @@ from sqleval.errors import RequestError
 from sqleval.inputs.binding import name_set
 from sqleval.inputs.lookup import list_names
 
+#: Each set is a copy of every row.
+_MOST_SETS = 4096
+
 
 def parse_sets(
     sets: str | Sequence[Sequence[str]] | None, keys: Sequence[str]
@@ -25,11 +28,14 @@ def parse_sets(
     elif sets == "rollup":
         key_sets = [tuple(keys[:n]) for n in range(len(keys) + 1)]
     elif sets == "cube":
+        _check_number(2 ** len(keys), f"sets='cube' of {len(keys)} keys")
         key_sets = [chosen for n in range(len(keys) + 1) for chosen in combinations(keys, n)]
     elif isinstance(sets, str) or not isinstance(sets, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise RequestError(f"sets={sets!r} must be 'overall', 'rollup', 'cube' or a list of sets")
     else:
-        key_sets = [tuple(list_names(each, "sets")) for each in sets]
+        listed = [*sets]
+        _check_number(len(listed), "sets=")
+        key_sets = [tuple(list_names(each, "sets")) for each in listed]
     for each in key_sets:
         for key in each:
             if key not in keys:
@@ -47,3 +53,11 @@ def parse_sets(
         if called.count(name) > 1:
             raise RequestError(f"by=: two sets of keys would be called {name!r}; rename a key")
     return key_sets
+
+
+def _check_number(count: int, what: str) -> None:
+    if count > _MOST_SETS:
+        raise RequestError(
+            f"{what} has {count:,} sets, and at most {_MOST_SETS:,} are evaluated; list those that "
+            "you need, such as [['a', 'b'], ['a']] (--sets 'a,b;a'), or take 'rollup'"
+        )

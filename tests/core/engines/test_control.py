@@ -91,6 +91,28 @@ def test_a_wrong_limit_is_refused(settings: dict[str, object], message: str) -> 
         sqleval.configure(**settings)  # type: ignore[arg-type]
 
 
+def test_more_threads_than_cores_are_capped() -> None:
+    cores = os.cpu_count() or 1
+    asked = f"""
+import warnings
+import sqleval
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    sqleval.configure(threads={cores})
+    sqleval.configure(threads={cores + 1})
+print(*(each.category.__name__ for each in caught), caught[0].message)
+query = "SELECT 1 AS y, 1 AS p, current_setting('threads') AS t"
+found = sqleval.scan(query=query, label="y", score="p", by="t")
+print(found.evaluate("prevalence").collect()["t"].item())
+"""
+    warned, used = run(asked).splitlines()
+    assert warned == (
+        f"FewerThreads threads={cores + 1} (--threads) is more than the cores of this machine: "
+        f"{cores} are used"
+    )
+    assert used == str(cores)
+
+
 @pytest.mark.parametrize(("options", "name"), [
     ({"version": 0}, "version"), ({"version": ""}, "version"), ({"timestamp": 0}, "timestamp"),
     ({"verify": True}, "verify"), ({"storage": {"region": "x"}}, "storage"),

@@ -150,6 +150,12 @@ REFUSED: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     ({"sets": [["z"]], "by": "a"}, {}, "names 'z', which is not in by=.* overall, rollup and cube"),
     ({"sets": [["a"], "a"], "by": "a"}, {}, "twice"),
     ({"sets": [], "by": "a"}, {}, "is empty"),
+    (
+        {"sets": "cube", "by": {f"k{i}": "a" for i in range(13)}},
+        {},
+        "sets='cube' of 13 keys has 8,192 sets, and at most 4,096 are evaluated",
+    ),
+    ({"sets": [["a"]] * 4097, "by": "a"}, {}, "sets= has 4,097 sets"),
     ({"by": "a"}, {"gap": True}, "gap= needs the value of all rows: sets='overall'"),
     ({"sets": "cube", "by": "by"}, {}, "which is the key that sets= adds"),
     ({"sets": "overall", "by": "overall"}, {}, "two sets of keys would be called 'overall'"),
