@@ -26,7 +26,15 @@ class LoadError(SqlevalError, ValueError):
 
 
 class RequestError(SqlevalError, ValueError):
-    """The call is wrong: an unknown metric, parameter or column, or a role that is missing."""
+    """The call is wrong: an unknown metric, parameter or column, or a role that is missing.
+
+    Attributes
+    ----------
+    texts : str or None
+        A column of texts that must hold numbers.
+    """
+
+    texts: str | None = None
 
 
 class SourceError(SqlevalError, OSError):

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from sqleval.common.columns import Column, is_float
 from sqleval.common.sql_text import select, write_literal, write_present_test
-from sqleval.compiler.classes import write_class, write_class_value
+from sqleval.compiler.classes import write_class, write_class_value, write_sum_test
 from sqleval.compiler.rows import (
     FINITE,
     OUTSIDE,
@@ -104,6 +104,7 @@ def _audit_values(binding: Binding, usable: str, count: Callable[..., str]) -> d
         unknown = f"{write_class(label, 'label')} NOT IN ({classes})"
         items["label_unknown"] = count(usable, unknown)
         items["label_other"] = f"MIN(CASE WHEN {unknown} THEN label END)"
+        items["_sums_off"] = count(usable, write_sum_test(binding))
     for role in list_fractional(binding):
         is_fraction = f"{role} LIKE '%.%'"
         items[f"{role}_fractions"] = count(usable, is_fraction)

@@ -348,13 +348,13 @@ class Builder:
         if self.binding.classes:
             scored = any(each.scored for each in scope.substitutions)
             bound.add("score" if scored else "prediction")
-        needed = [each.role for each in scope.substitutions if each.role]
-        if "query" in needed and "query" not in bound:
-            raise RequestError("qid= is needed and not given")
-        for role in sorted(relation.needs.get("predictions", frozenset()) - bound):
+        needed = {each.role for each in scope.substitutions if each.role == "query"}
+        for role in sorted((needed | relation.needs.get("predictions", frozenset())) - bound):
             if role == "score" and self.binding.task == "multiclass":
                 raise RequestError(_PER_CLASS)
-            raise RequestError(f"{name_argument(role)}= is needed and not given")
+            has_score = self.binding.task == "regression" and self.binding.has_score
+            advice = "; a regression has predicted values, and no score=" if has_score else ""
+            raise RequestError(f"{name_argument(role)}= is needed and not given{advice}")
 
     def _place_contract(self, name: str) -> str:
         if name == "class_scores" and name not in self.ctes:

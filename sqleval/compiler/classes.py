@@ -58,6 +58,18 @@ def write_param_rows(binding: Binding, param: Param, value: Value) -> list[tuple
     ]
 
 
+def write_sum_test(binding: Binding) -> str:
+    """Return the SQL of whether the scores of a row do not sum to 1.
+
+    The tolerance is scikit-learn's: the square root of the precision of the scores.
+    """
+    names = [f"score_{i}" for i, _ in enumerate(binding.classes, start=1)]
+    total = " + ".join(f"CAST({name} AS DOUBLE)" for name in names)
+    is_single = any(column.kind == "float32" for _, column in binding.classes)
+    tolerance = "3.4527e-4" if is_single else "1.4901e-8"
+    return f"ABS({total} - 1e0) > {tolerance} + 1e-8"
+
+
 def write_predicted_class(binding: Binding) -> str:
     """Return the SQL of the class with the highest score, the first of equal ones."""
     names = [f"score_{i}" for i, _ in enumerate(binding.classes, start=1)]

@@ -169,6 +169,7 @@ def write_metrics(
             assert relation is not None
             guard = requirements.check_request(builder, request, relation, checks)
             remark = requirements.check_threshold(builder, request, relation, checks)
+            remark = remark or requirements.check_class_sums(binding, request, checks)
             metric = metrics.place(request, relation, scope)
             placed.append(metric._replace(guard=guard, remark=remark))
         except RequestError as error:

@@ -7,7 +7,7 @@ sees the same words; the frontend raises them as `DataError`.
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from sqleval.common.columns import Column
+from sqleval.common.columns import Column, is_float
 from sqleval.common.sql_text import write_literal
 from sqleval.compiler.audit import has_other_types, list_fractional, may_have_others
 from sqleval.compiler.rows import FINITE, list_internal_columns
@@ -94,6 +94,8 @@ def _check_two_values(binding: Binding, role: str) -> list[Case]:
     )
     must = f"{what} must hold 0 and 1 (or -1 and 1)"
     advice = f"; positive= (--positive) names the positive value of two, {_SEVERAL}"
+    if is_float(column.type) and "score" in binding.role:
+        advice += ", prediction= (--prediction) instead of score= evaluates a regression"
     other = _aggregate(binding, "MAX", f"{role}_other")
     share = _write_share(binding, f"{role}_others", role)
     several = concatenate(

@@ -120,6 +120,20 @@ def check_threshold(
     return write_literal(f"threshold {threshold:g} is outside 0 .. 1, and all scores are inside")
 
 
+def check_class_sums(binding: Binding, request: Request, checks: DomainChecks) -> str | None:
+    """Return the remark of a metric of probabilities where those of a row do not sum to 1."""
+    if not binding.classes or not request.relation.header.get("domain"):
+        return None
+    checks.has_remarks = True
+    begin, of = (
+        write_literal(text) for text in ("the scores of a row do not sum to 1 in ", " of ")
+    )
+    sentence = (
+        f"CONCAT({begin}, CAST(a._sums_off AS VARCHAR), {of}, CAST(a._used AS VARCHAR), ' rows')"
+    )
+    return f"CASE WHEN a._sums_off > 0 THEN {sentence} END"
+
+
 def _takes_threshold(builder: Builder, request: Request, relation: Relation) -> bool:
     scope = create_scope(request, builder)
     return "threshold" in builder.list_parameters(scope, relation)

@@ -21,6 +21,7 @@ from sqleval.frontend.binding import bind_source, check_has_rows
 from sqleval.frontend.first_values import FirstValues
 from sqleval.frontend.from_state import create_state_predictions
 from sqleval.frontend.predictions import Predictions
+from sqleval.frontend.texts import advise_on_texts
 from sqleval.inputs.binding import Binding
 from sqleval.inputs.canonical import write_canonical
 from sqleval.inputs.lookup import find_column
@@ -282,8 +283,11 @@ def _check_numbers(
     for role, column in roles:
         if role in ("score", "weight") and not (is_number(column.type) or column.kind == "boolean"):
             check_has_rows(predictions.source, embedded())
+            advice = ""
+            if column.kind == "text":
+                advice = advise_on_texts(predictions.source, column.name, embedded())
             raise RequestError(
-                f"{name}: {role}={column.name!r} must be a number and is {column.type}"
+                f"{name}: {role}={column.name!r} must be a number and is {column.type}{advice}"
             )
 
 

@@ -13,7 +13,8 @@ from sqleval.engines.types import find_key_types
 from sqleval.errors import DataError, EngineError, RequestError, SourceError, SqlevalError
 from sqleval.frontend.first_values import FirstValues
 from sqleval.frontend.predictions import Predictions
-from sqleval.inputs.binding import Binding
+from sqleval.frontend.texts import advise_on_texts
+from sqleval.inputs.binding import Binding, name_argument
 from sqleval.inputs.frames import load_relation
 from sqleval.inputs.lookup import Columns
 from sqleval.inputs.roles import bind, read_numbers_exactly
@@ -66,8 +67,12 @@ def bind_source(
                 again, is_inferred=binding.is_inferred, is_settled=binding.is_settled,
                 notice=binding.notice,
             )  # fmt: skip
-    except RequestError:
+    except RequestError as error:
         check_has_rows(source, engine)
+        check_readable(source, roles)
+        if error.texts in columns:
+            advice = advise_on_texts(source, error.texts, engine)
+            raise RequestError(f"{error}{advice}") from None
         raise
     binding = replace(binding, dialect=engine.dialect)
     if binding.where is not None:
@@ -158,6 +163,21 @@ def check_has_rows(source: Source, engine: Engine) -> None:
     if source.files and source.bytes < 10_000 and _is_empty(source, engine):
         what = "a header and no rows" if source.bytes else "no rows, and no header"
         raise SourceError(f"{source.label} has {what}")
+
+
+def check_readable(source: Source, roles: Mapping[str, Any]) -> None:
+    """Raise `RequestError` if a role names a column of a type that DuckDB does not read."""
+    for role, value in roles.items():
+        names: list[object] = [value]
+        if isinstance(value, (list, tuple, Mapping)):
+            several = cast("Mapping[object, object]", value)
+            names = list(several.values()) if isinstance(value, Mapping) else list(several)
+        for name in names:
+            if isinstance(name, str) and name in source.unreadable:
+                raise RequestError(
+                    f"{name_argument(role)}={name!r} is {source.unreadable[name]}, which DuckDB "
+                    "does not read; convert it to numbers, texts or times"
+                )
 
 
 def _is_empty(source: Source, engine: Engine) -> bool:

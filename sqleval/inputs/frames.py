@@ -12,6 +12,12 @@ from polars.selectors import by_name
 
 from sqleval.common.sql_text import quote
 from sqleval.errors import RequestError, SourceError
+from sqleval.inputs.arrow_types import (
+    convert_reader,
+    convert_schema,
+    convert_table,
+    find_unreadable,
+)
 from sqleval.inputs.batches import BatchStream
 from sqleval.inputs.bounded import read_file_by_file
 from sqleval.inputs.pruning import write_filter
@@ -117,9 +123,24 @@ _CASTS: dict[Any, Any] = {
 }
 
 
+def _is_readable(kind: Any) -> bool:
+    """Return whether DuckDB reads columns of a type of Polars."""
+    if isinstance(kind, pl.Struct):
+        inner = [each.dtype for each in kind.fields]
+    else:
+        inner = [kind.inner] if isinstance(kind, (pl.List, pl.Array)) else []
+    return kind != pl.Object and all(each not in _CASTS and _is_readable(each) for each in inner)
+
+
+def _find_unreadable(schema: pl.Schema) -> dict[str, str]:
+    """Return the columns that DuckDB cannot read, and their types."""
+    return {name: str(kind) for name, kind in schema.items() if not _is_readable(kind)}
+
+
 def _make_empty(schema: pl.Schema) -> pl.DataFrame:
-    """Return a frame without rows, and without columns of Python objects: they play no role."""
-    readable = {name: kind for name, kind in schema.items() if kind != pl.Object}
+    """Return a frame without rows, and without unreadable columns."""
+    unreadable = _find_unreadable(schema)
+    readable = {name: kind for name, kind in schema.items() if name not in unreadable}
     empty = pl.DataFrame(schema=readable)
     return empty.cast(_CASTS) if any(kind in _CASTS for kind in empty.dtypes) else empty
 
@@ -164,6 +185,7 @@ def _open_lazy_frame(frame: pl.LazyFrame, name: str) -> Source:
         empty=_make_empty(schema),
         stream=True,
         label="the LazyFrame",
+        unreadable=_find_unreadable(schema),
         select=select,
     )
     return opened
@@ -178,6 +200,7 @@ def open_frame(source: object, name: str) -> Source | None:
             empty=_make_empty(source.schema),
             rows=source.height,
             label="the DataFrame",
+            unreadable=_find_unreadable(source.schema),
         )
     if isinstance(source, pl.LazyFrame):
         return _open_lazy_frame(source, name)
@@ -190,8 +213,7 @@ def open_frame(source: object, name: str) -> Source | None:
 def _open_pandas(frame: Any, name: str) -> Source:
     """Return the source for a pandas frame, whose column names may also be numbers or tuples."""
     pa: Any = import_module("pyarrow")
-    names = list(_find_pandas_columns(frame))
-    schema = _read_pandas_schema(frame, names)
+    schema, unreadable = _read_pandas_schema(frame, list(_find_pandas_columns(frame)))
 
     def make(columns: Sequence[str]) -> object:
         places = _find_pandas_columns(frame)  # anew: the frame may have been changed since
@@ -207,14 +229,15 @@ def _open_pandas(frame: Any, name: str) -> Source:
             parts = error.args if isinstance(error, pa.ArrowException) else [error]
             reason = "; ".join(map(str, parts))
             raise SourceError(f"cannot read the pandas DataFrame: {reason}") from error
-        return _widen_halves(rows)
+        return convert_table(rows, columns)
 
     return _make_source(
         name,
         make,
-        empty=_widen_halves(schema.empty_table()),
+        empty=convert_schema(schema).empty_table(),
         rows=len(frame),
         label="the pandas DataFrame",
+        unreadable=unreadable,
     )
 
 
@@ -228,53 +251,36 @@ def _find_pandas_columns(frame: Any) -> dict[str, int]:
     return places
 
 
-def _read_pandas_schema(frame: Any, names: Sequence[str]) -> Any:
-    """Return the Arrow types of the columns; those of Python objects are found in their values."""
+def _read_pandas_schema(frame: Any, names: Sequence[str]) -> tuple[Any, dict[str, str]]:
+    """Return the Arrow types of the columns, and the columns that Arrow does not have a type for.
+
+    The types of Python objects are found in their values.
+    """
     pa: Any = import_module("pyarrow")
     head = frame.head(0)
     head.columns = list(names)
-    schema = pa.Schema.from_pandas(head, preserve_index=False)
-    for place, dtype in enumerate(frame.dtypes):
-        if str(dtype) == "object":
-            kind = _infer_type(frame.iloc[:, place].to_numpy())
-            schema = schema.set(place, schema.field(place).with_type(kind))
-    return schema
-
-
-def _infer_type(values: Any) -> Any:
-    """Return the Arrow type of Python objects, of which none is copied.
-
-    What DuckDB cannot hold counts as a text, which is an error only where the column is read.
-    """
-    pa: Any = import_module("pyarrow")
+    unreadable: dict[str, str] = {}
     try:
-        kind = pa.infer_type(values, from_pandas=True)
-    except pa.ArrowException:
-        return pa.string()
-    return pa.string() if pa.types.is_decimal256(kind) else kind
-
-
-def _widen_halves(rows: Any) -> Any:
-    """Return an Arrow table or reader with float16 as float32, which holds the same values."""
-    pa: Any = import_module("pyarrow")
-    if not any(map(pa.types.is_float16, rows.schema.types)):
-        return rows
-    fields = [
-        field.with_type(pa.float32()) if pa.types.is_float16(field.type) else field
-        for field in rows.schema
-    ]
-    return rows.cast(pa.schema(fields, rows.schema.metadata))
-
-
-def _check_dataset(schema: Any) -> None:
-    """Raise `SourceError` for a column of float16, which neither DuckDB nor a dataset casts."""
-    pa: Any = import_module("pyarrow")
-    for field in schema:
-        if pa.types.is_float16(field.type):
-            raise SourceError(
-                f"cannot read the dataset: column {field.name!r} is float16, which DuckDB does not "
-                "read; write it as float32, or pass a Table"
-            )
+        schema = pa.Schema.from_pandas(head, preserve_index=False)
+    except (pa.ArrowException, TypeError):  # of a column such as complex numbers or Sparse
+        for name, dtype in head.dtypes.items():
+            try:
+                pa.Schema.from_pandas(head[[name]], preserve_index=False)
+            except (pa.ArrowException, TypeError):
+                unreadable[name] = str(dtype)
+        schema = pa.Schema.from_pandas(head.drop(columns=[*unreadable]), preserve_index=False)
+    for place, name in enumerate(names):
+        if str(head.dtypes[name]) == "object":
+            at = schema.get_field_index(name)
+            try:
+                kind = pa.infer_type(frame.iloc[:, place].to_numpy(), from_pandas=True)
+            except pa.ArrowException:
+                unreadable[name] = "of Python objects of several types"
+                schema = schema.remove(at)
+            else:
+                schema = schema.set(at, schema.field(at).with_type(kind))
+    more = find_unreadable(schema)
+    return pa.schema([each for each in schema if each.name not in more]), unreadable | more
 
 
 def open_arrow(source: object, name: str) -> Source | None:
@@ -289,23 +295,57 @@ def open_arrow(source: object, name: str) -> Source | None:
     if isinstance(table, pa.Table):
         return _make_source(
             name,
-            lambda columns: _widen_halves(table.select(list(columns))),
-            empty=_widen_halves(table.schema.empty_table()),
+            lambda columns: convert_table(table, columns),
+            empty=convert_schema(table.schema).empty_table(),
             rows=table.num_rows,
             label="the Arrow table",
+            unreadable=find_unreadable(table.schema),
         )
     if isinstance(source, pa.RecordBatchReader):
-        return _open_reader(name, _widen_halves(source), "RecordBatchReader")
-    if isinstance(source, ds.Dataset):
-        _check_dataset(table.schema)
-        is_files = isinstance(source, (ds.FileSystemDataset, ds.UnionDataset))
-        return _make_source(
-            name,
-            lambda _: read_file_by_file(table) if is_files else table,
-            empty=table.schema.empty_table(),
-            label="the dataset",
-        )
-    return None
+        return _open_reader(source, "RecordBatchReader", name)
+    return _open_dataset(table, name) if isinstance(source, ds.Dataset) else None
+
+
+def _open_reader(original: Any, kind: str, name: str) -> Source:
+    """Return the source for a reader that gives its rows once."""
+    reader = convert_reader(original)
+    read = _ReadOnce(reader, kind)
+    return _make_source(
+        name,
+        read,
+        empty=reader.schema.empty_table(),
+        stream=True,
+        once=True,
+        peek=read.peek,
+        label=f"the {kind}",
+        unreadable=find_unreadable(original.schema),
+    )
+
+
+def _open_dataset(dataset: Any, name: str) -> Source:
+    """Return the source for a dataset, which the engine scans itself: nothing is converted."""
+    pa: Any = import_module("pyarrow")
+    ds: Any = import_module("pyarrow.dataset")
+    schema = dataset.schema
+    unreadable = find_unreadable(schema)
+    unreadable |= {each.name: "float16" for each in schema if pa.types.is_float16(each.type)}
+    if unreadable:
+        kept = [field for field in schema if field.name not in unreadable]
+        dataset = dataset.replace_schema(pa.schema(kept, schema.metadata))
+    storage = [
+        field.with_type(field.type.storage_type)
+        if isinstance(field.type, pa.ExtensionType)
+        else field
+        for field in dataset.schema
+    ]
+    is_files = isinstance(dataset, (ds.FileSystemDataset, ds.UnionDataset))
+    return _make_source(
+        name,
+        lambda _: read_file_by_file(dataset) if is_files else dataset,
+        empty=pa.schema(storage).empty_table(),
+        label="the dataset",
+        unreadable=unreadable,
+    )
 
 
 def open_relation(source: object, name: str) -> Source | None:
@@ -354,13 +394,4 @@ def open_stream(source: object, name: str) -> Source | None:
             f"cannot evaluate a {kind}, which has no named columns; pass a frame that has one for "
             "each role"
         ) from error
-    return _open_reader(name, _widen_halves(reader), kind)
-
-
-def _open_reader(name: str, reader: Any, kind: str) -> Source:
-    """Return the source for a reader that gives its rows once."""
-    read = _ReadOnce(reader, kind)
-    return _make_source(
-        name, read, empty=reader.schema.empty_table(), stream=True, once=True, peek=read.peek,
-        label=f"the {kind}",
-    )  # fmt: skip
+    return _open_reader(reader, kind, name)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, get_args
 
 from sqleval.common.columns import NO_TYPE, Column, Form, Kind
-from sqleval.common.sql_text import Scalar
+from sqleval.common.sql_text import Scalar, quote
 from sqleval.errors import RequestError
 from sqleval.inputs.binding import Task
 from sqleval.inputs.canonical import (
@@ -233,6 +233,30 @@ def unify_types(
         # One expression reads the columns of all models.
         mapped = [(name, _read_truth_values(column)) for name, column in mapped]
     return roles, mapped
+
+
+def read_relevance(task: Task, roles: dict[str, Column]) -> dict[str, Column]:
+    """Return the roles with relevance that is a truth value as 0 and 1."""
+    if task != "ranking" or "label" not in roles:
+        return roles
+    return roles | {"label": _read_truth_values(roles["label"])}
+
+
+def refuse_nested(role: str, column: Column) -> None:
+    """Raise if a column that must hold one value a row holds lists or structs."""
+    if column.kind != "nested" or role not in ("label", "prediction", "score", "weight", "count"):
+        return
+    name, what = (
+        quote(column.name),
+        f"{role}={column.name!r} is {column.type}, and must be one value",
+    )
+    if column.type.endswith("]") and role in ("label", "prediction"):
+        raise RequestError(
+            f"{what} in each row; evaluate several labels one at a time, each as the truth value "
+            f"list_contains({name}, 'a') in query= (--query)"
+        )
+    value = f"{name}[1]" if column.type.endswith("]") else f"{name}.field"
+    raise RequestError(f"{what} in each row; take one in query= (--query), such as {value}")
 
 
 def _check_families(columns: Sequence[Column]) -> None:

@@ -16,7 +16,14 @@ from sqleval.inputs.canonical import TEXTS
 from sqleval.inputs.key_sets import parse_sets
 from sqleval.inputs.lookup import Columns, find_column, list_unique_names
 from sqleval.inputs.positive import convert_class, convert_positive
-from sqleval.inputs.reading import Mapped, choose_class_form, read_task, unify_types
+from sqleval.inputs.reading import (
+    Mapped,
+    choose_class_form,
+    read_relevance,
+    read_task,
+    refuse_nested,
+    unify_types,
+)
 from sqleval.inputs.source import Source
 from sqleval.inputs.where import check_condition
 
@@ -33,8 +40,10 @@ def _check_type(
     task: Task, role: str, column: Column, positive: Scalar | None, form: Form | None
 ) -> None:
     """Check that a column has a type that its role can have."""
-    if (role == "score" and column.kind == "boolean") or column.type == NO_TYPE:
+    has_truths = role == "score" or (task == "ranking" and role == "label")
+    if (has_truths and column.kind == "boolean") or column.type == NO_TYPE:
         return
+    refuse_nested(role, column)
     if role == "role" and (is_number(column.type) or column.kind == "boolean"):
         raise RequestError(
             f"role={column.name!r} is {column.type} and must be a text: train, validation or test"
@@ -43,7 +52,9 @@ def _check_type(
         task in ("regression", "ranking") and role in ("label", "prediction")
     )
     if numeric and not is_number(column.type):
-        raise RequestError(f"{role}={column.name!r} must be a number and is {column.type}")
+        error = RequestError(f"{role}={column.name!r} must be a number and is {column.type}")
+        error.texts = column.name if column.kind == "text" else None
+        raise error
     binary = task == "binary" and role in ("label", "prediction") and positive is None
     if (
         binary
@@ -236,6 +247,7 @@ def _unify_values(
     spelling = form if task == "binary" else None
     converted, written = convert_positive(positive, roles, predicted, spelling)
     unified, mapped = unify_types(roles, mapped_role, mapped, form)
+    unified = read_relevance(task, unified)
     return _Values(unified, mapped, classes, converted, written)
 
 

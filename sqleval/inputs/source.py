@@ -122,6 +122,8 @@ class Source:
         Whether a catalogue says where its files lie: a confined engine may read their folders.
     is_table : bool
         Whether it is a table of a lake: its files hold deleted rows and older names of columns.
+    unreadable : mapping of str to str
+        Columns of types that no engine reads, and these types: only their use is an error.
     """
 
     relation: str
@@ -150,6 +152,7 @@ class Source:
     database: DatabaseFile | None = None
     catalogued: bool = False
     is_table: bool = False
+    unreadable: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def add_columns(self, relation: str, names: Sequence[str], read: Sequence[str]) -> Source:
         """Return the source with a relation that adds columns to those of this one.

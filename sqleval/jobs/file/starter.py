@@ -100,6 +100,7 @@ def write_starter(path: str, file: Path) -> str:
     path = expand_home(path)
     data, roles = suggest_roles(path)
     label, score = roles.label, next(iter(roles.scores.values()), None)
+    models = {} if roles.has_classes or len(roles.scores) < 2 else roles.scores
     # The first source may hold a single period.
     times = (facts.name for facts in data.facts.values() if holds_times(facts))
     period = roles.time or next(times, None)
@@ -118,7 +119,7 @@ def write_starter(path: str, file: Path) -> str:
         source=_write_yaml(relative),
         label=_write_yaml(label or "label"),
         label_hint="" if label else hint,
-        score=_write_yaml(score or "score"),
+        score=_write_yaml(models or score or "score"),
         score_hint="" if score else hint,
         period=_write_yaml(period or "day"),
         period_hint="" if period else hint,

@@ -227,3 +227,49 @@ def test_defaults_that_scores_outside_leave_out(console: duckdb.DuckDBPyConnecti
     notes = {row["metric"]: row["note"] for row in rows}
     assert notes["roc_auc"] is None
     assert notes["log_loss"] == notes["f1"] == "scores are outside 0 .. 1"
+
+
+def test_a_score_of_truth_values(console: duckdb.DuckDBPyConnection) -> None:
+    con = console.cursor()
+    rows = "(VALUES (1, TRUE, 7), (0, FALSE, 7), (1, FALSE, 7), (0, TRUE, 7), (1, TRUE, 7))"
+    con.execute(f"CREATE OR REPLACE TABLE truths AS FROM {rows} AS v(y, b, q)")
+    for metric in ("roc_auc", "precision", "log_loss", "brier_score", "evaluate"):
+        found, want = (
+            con.execute(
+                f"SELECT value FROM sqleval.{metric}('truths', label := y, score := {score})"
+            ).fetchall()
+            for score in ("b", "CAST(b AS DOUBLE)")
+        )
+        assert found == want
+    found, want = (
+        con.execute(
+            f"SELECT value FROM sqleval.ndcg('truths', label := {label}, score := y, qid := q)"
+        ).fetchall()
+        for label in ("b", "CAST(b AS DOUBLE)")
+    )
+    assert found == want
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "accuracy('groups', label := 'g', prediction := g)",
+        "evaluate('groups', label := 'g', prediction := g)",
+        "roc_auc('groups', label := 'y', score := p)",
+        "roc_auc('groups', label := y, score := p, slice := 'g')",
+        "roc_curve('groups', label := y, score := p, slice := 'g')",
+        "ndcg('groups', label := y, score := p, qid := 'g')",
+    ],
+)
+def test_the_name_of_a_column_in_single_quotes(own: duckdb.DuckDBPyConnection, call: str) -> None:
+    own.execute("CREATE OR REPLACE TABLE groups AS FROM (VALUES (0, 0.1, 'u')) AS v(y, p, g)")
+    words = r":= '(\w)' is one text in all rows, and also the name of a column, which \w+ := \"\1\""
+    with pytest.raises(duckdb.Error, match=words):
+        own.execute(f"FROM sqleval.{call}")
+
+
+def test_other_texts_are_values(console: duckdb.DuckDBPyConnection) -> None:
+    own = console.cursor()
+    own.execute("CREATE OR REPLACE TABLE groups AS FROM (VALUES ('v'), ('u'), ('u')) AS v(g)")
+    call = "sqleval.accuracy('groups', label := g, prediction := 'u', slice := 'all rows')"
+    assert own.execute(f"SELECT value FROM {call}").fetchall() == [(pytest.approx(2 / 3),)]

@@ -85,6 +85,7 @@ ONLY = {
     },
     "pyarrow": {
         "engines.postgres",
+        "inputs.arrow_types",
         "inputs.adbc",
         "inputs.batches",
         "inputs.bounded",

@@ -418,6 +418,15 @@ def test_the_first_run_of_the_starter_does_not_fail_on_small_slices(tmp_path: Pa
     assert values.filter(pl.col("value") < 0.6, pl.col("n") < 500)["n"].min() == 13
 
 
+def test_the_starter_has_every_model_that_is_seen(tmp_path: Path) -> None:
+    from sqleval.jobs.file.starter import write_starter
+
+    frame = rows(days=2, each=30).with_columns(p_old="p", p_new=1 - pl.col("p")).drop("p")
+    frame.write_parquet(tmp_path / "rows.parquet")
+    given = yaml.safe_load(write_starter(str(tmp_path / "rows.parquet"), tmp_path / "job.yml"))
+    assert given["score"] == {"old": "p_old", "new": "p_new"}
+
+
 def test_the_starter_takes_no_row_key_for_a_slice(tmp_path: Path) -> None:
     from sqleval.jobs.file.starter import write_starter
 
