@@ -2,32 +2,17 @@
 -- generated script starts with them; one macro per metric file follows. A macro's parameter
 -- replaces every column of the same name that has no table alias, hence s., a., r.
 
--- The text of an argument in single quotes; empty for a column, whose ALIAS is its name.
-CREATE OR REPLACE MACRO sqleval._text(argument) AS
-    REGEXP_EXTRACT(ALIAS(argument), '^''(.*)''$', 1);
-
--- Whether no argument is the name of a column in single quotes, which would be one text in all rows.
--- No row is read unless one of the arguments is a text.
-CREATE OR REPLACE MACRO sqleval._is_unquoted(tbl, roles, texts) AS (
-    SELECT COALESCE(BOOL_AND(CASE
-        WHEN LIST_CONTAINS(STRUCT_KEYS(k._sqleval_row), k._sqleval_given[2])
+-- Whether an argument is not a text in single quotes, which would be the same in all rows: ALIAS of
+-- a text is its literal, and of a column its name.
+CREATE OR REPLACE MACRO sqleval._is_column(role, argument) AS
+    CASE
+        WHEN STARTS_WITH(ALIAS(argument), '''')
             THEN ERROR(CONCAT(
-                k._sqleval_given[1], ' := ''', k._sqleval_given[2],
-                ''' is one text in all rows, and also the name of a column, which ',
-                k._sqleval_given[1], ' := "', k._sqleval_given[2], '" reads'
+                role, ' := ', ALIAS(argument), ' is one text in all rows, a column stands without ',
+                'quotes or in double ones: ', role, ' := "', TRIM(ALIAS(argument), ''''), '"'
             ))
         ELSE TRUE
-    END), TRUE)
-    FROM (
-        SELECT _sqleval_row, UNNEST(LIST_ZIP(roles, texts)) AS _sqleval_given
-        FROM (
-            FROM QUERY_TABLE(tbl) AS _sqleval_row
-            SELECT _sqleval_row
-            WHERE ARRAY_TO_STRING(texts, '') <> ''
-            LIMIT 1
-        ) AS q
-    ) AS k
-);
+    END;
 
 -- Scores of two classes. The label stays as it is, as this may be held in memory: it takes a byte
 -- where DOUBLE takes eight. The branch that is never taken makes a truth value a number, and keeps
@@ -39,10 +24,7 @@ SELECT
     CASE WHEN FALSE THEN CAST(NULL AS TINYINT) ELSE score END AS score,
     weight AS weight
 FROM QUERY_TABLE(tbl)
-WHERE sqleval._is_unquoted(
-    tbl, ['label', 'score', 'weight', 'slice'],
-    [sqleval._text(label), sqleval._text(score), sqleval._text(weight), sqleval._text(slice)]
-);
+WHERE sqleval._is_column('label', label) AND sqleval._is_column('score', score);
 
 -- A label as a number: NULL if it is NaN, which is a missing value, or a text.
 CREATE OR REPLACE MACRO sqleval._number(label) AS
@@ -137,10 +119,7 @@ SELECT
     sqleval._class(prediction, label) AS prediction,
     weight AS weight
 FROM QUERY_TABLE(tbl)
-WHERE sqleval._is_unquoted(
-    tbl, ['label', 'weight', 'slice'],
-    [sqleval._text(label), sqleval._text(weight), sqleval._text(slice)]
-);
+WHERE sqleval._is_column('label', label);
 
 -- Predicted values (regression). A value that is not finite counts as missing.
 CREATE OR REPLACE MACRO sqleval._values(tbl, label, prediction, weight, slice) AS TABLE
@@ -150,10 +129,7 @@ SELECT
     CASE WHEN ISFINITE(CAST(prediction AS DOUBLE)) THEN CAST(prediction AS DOUBLE) END AS prediction,
     weight AS weight
 FROM QUERY_TABLE(tbl)
-WHERE sqleval._is_unquoted(
-    tbl, ['label', 'prediction', 'weight', 'slice'],
-    [sqleval._text(label), sqleval._text(prediction), sqleval._text(weight), sqleval._text(slice)]
-);
+WHERE sqleval._is_column('label', label);
 
 CREATE OR REPLACE MACRO sqleval._predicted_usable(label, prediction, weight) AS
     label IS NOT NULL
@@ -201,10 +177,7 @@ SELECT
             THEN qid
     END AS query
 FROM QUERY_TABLE(tbl)
-WHERE sqleval._is_unquoted(
-    tbl, ['label', 'score', 'qid', 'slice'],
-    [sqleval._text(label), sqleval._text(score), sqleval._text(qid), sqleval._text(slice)]
-);
+WHERE sqleval._is_column('label', label) AND sqleval._is_column('score', score) AND sqleval._is_column('qid', qid);
 
 CREATE OR REPLACE MACRO sqleval._ranked_audit(source) AS TABLE
 SELECT
