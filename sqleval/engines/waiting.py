@@ -37,34 +37,56 @@ def is_watched() -> bool:
     return _progress is not None
 
 
-#: The socket to which Python writes numbers of signals, after `listen_for_interrupts`.
-_signals: socket.socket | None = None
+#: The sockets from and to which Python passes the numbers of signals, after `notice_interrupts`.
+_signals: tuple[socket.socket, socket.socket] | None = None
+#: Whether `listen_for_interrupts` has wrapped the handler of another library.
+_is_wrapped = False
 #: Whether a statement has raised for the Ctrl-C that Python's own handler has not seen yet.
 _has_raised = False
 #: How many Python's own handler has seen.
 _handled = 0
 
 
-def listen_for_interrupts() -> None:
-    """Notice Ctrl-C where a library has replaced the handler that Polars sets, as PySpark does.
+def notice_interrupts() -> None:
+    """Notice Ctrl-C whatever handler is set, now or later; call it in the main thread.
 
-    Python's own handler runs when the main thread leaves Polars, after the statement. But Python
-    also writes the number of a signal to a socket, if no other library has asked for that.
+    While the main thread waits for Polars, no handler of Python runs, and any call of
+    `signal.signal` replaces the handler that Polars sets: IPython does so before each cell. But
+    Python also writes the number of a signal to a socket, if no other library has asked for that.
     """
     global _signals
+    if threading.current_thread() is not threading.main_thread():
+        return
+    if _signals is None:
+        _signals = socket.socketpair()
+        for end in _signals:
+            end.setblocking(False)
+    ours = _signals[1].fileno()
+    before = signal.set_wakeup_fd(ours, warn_on_full_buffer=False)
+    if before not in (-1, ours):
+        signal.set_wakeup_fd(before)
+
+
+def _forget_signals() -> None:
+    """Leave the sockets to the parent process, which would read the signals of a fork."""
+    global _signals
+    if _signals is not None:
+        _signals = None
+        signal.set_wakeup_fd(-1)
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_forget_signals)
+
+
+def listen_for_interrupts() -> None:
+    """Notice Ctrl-C where a library, such as PySpark, has a handler that must not run twice."""
+    global _is_wrapped
     is_main = threading.current_thread() is threading.main_thread()
     handler = signal.getsignal(signal.SIGINT)
-    if _signals is not None or not is_main or not callable(handler):
+    if _is_wrapped or not is_main or not callable(handler):
         return
-    ours, written = socket.socketpair()
-    ours.setblocking(False)
-    written.setblocking(False)
-    before = signal.set_wakeup_fd(written.fileno(), warn_on_full_buffer=False)
-    if before != -1:
-        signal.set_wakeup_fd(before)
-        ours.close()
-        written.close()
-        return
+    notice_interrupts()
 
     def handle(number: int, frame: FrameType | None) -> object:
         global _has_raised, _handled
@@ -75,14 +97,13 @@ def listen_for_interrupts() -> None:
         return handler(number, frame)
 
     signal.signal(signal.SIGINT, handle)
-    written.detach()  # It is open as long as the process.
-    _signals = ours
+    _is_wrapped = True
 
 
 def _read_interrupt() -> bool:
     """Whether Ctrl-C was noticed since the last call."""
     try:
-        return _signals is not None and signal.SIGINT in _signals.recv(4096)
+        return _signals is not None and signal.SIGINT in _signals[0].recv(4096)
     except BlockingIOError:
         return False
 
@@ -132,13 +153,14 @@ def wait_for(
         # Python's pool of threads takes no work from then on; nor is there an interrupt.
         return work()
     highest, reported_at = -1.0, 0.0
+    notice_interrupts()
     _read_interrupt()  # What came before this statement is not for it.
     handled = _handled
     running = _open_pool(os.getpid()).submit(work)
     try:
         while not wait([running], timeout=_PULSE).done:
             if _read_interrupt():
-                _has_raised = _handled == handled
+                _has_raised = _is_wrapped and _handled == handled
                 raise KeyboardInterrupt
             for check in on_pulse:
                 check()

@@ -16,6 +16,7 @@ from sqleval.common.imports import pause_garbage_collector
 from sqleval.common.numbers import convert_scalar
 from sqleval.engines.embedded import embedded
 from sqleval.engines.opening import open_engine, refuse_options
+from sqleval.engines.waiting import notice_interrupts
 from sqleval.inputs.arguments import check_roles
 from sqleval.inputs.opening import open_source
 
@@ -169,6 +170,7 @@ def scan(
     >>> sqleval.scan(df, label="y", score="p", by="g").task
     'binary'
     """
+    notice_interrupts()
     embedded().open_soon()
     with pause_garbage_collector("sqleval.frontend.binding"):
         from sqleval.frontend.binding import add_reference, bind_source

@@ -385,3 +385,53 @@ threading.Thread(target=go_on).start()
 
 def test_statements_use_the_same_threads_unless_one_waits_for_another() -> None:
     assert run(THREADS).split() == ["True", "False", "False", "fork", "0", "later"]
+
+
+HANDLERS = """
+import signal, sys, threading, time
+import sqleval
+
+def handle(number, frame):
+    print("handled", flush=True)
+    raise KeyboardInterrupt
+
+query = "SELECT CAST(RANDOM() < 0.3 AS INTEGER) AS y, RANDOM() AS p FROM RANGE(100000000)"
+late = sqleval.scan(query=query, label="y", score="p").evaluate("roc_auc")
+for handler in (signal.default_int_handler, signal.default_int_handler, handle):
+    signal.signal(signal.SIGINT, handler)  # as IPython does before each cell
+    threading.Timer(1, signal.raise_signal, [signal.SIGINT]).start()
+    start = time.monotonic()
+    try:
+        try:
+            late.collect()
+        finally:
+            time.sleep(0.1)  # the handler may run here, after the statement has ended
+    except KeyboardInterrupt:
+        print("interrupted", time.monotonic() - start < 4)
+print(sqleval.scan(query="SELECT 1 AS y, 1 AS p", label="y", score="p").task)
+"""
+
+
+def test_an_interrupt_stops_a_statement_whatever_handler_is_set() -> None:
+    stopped = ["interrupted", "True"]
+    assert run(HANDLERS).split() == [*stopped, *stopped, "handled", *stopped, "binary"]
+
+
+FORK = """
+import os, signal, time
+from sqleval.engines import waiting
+
+waiting.notice_interrupts()
+signal.signal(signal.SIGINT, lambda *_: None)
+if not os.fork():
+    signal.raise_signal(signal.SIGINT)
+    os._exit(0)
+os.wait()
+print(waiting._read_interrupt())
+signal.raise_signal(signal.SIGINT)
+print(waiting._read_interrupt(), waiting._read_interrupt())
+"""
+
+
+def test_an_interrupt_of_a_fork_is_not_that_of_its_parent() -> None:
+    assert run(FORK).split() == ["False", "True", "False"]
