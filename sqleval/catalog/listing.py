@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Iterator
-from html import escape
 from typing import Any
 
 from sqleval.catalog.catalogue import Catalogue, builtin
 from sqleval.catalog.contract import Relation
+from sqleval.common.visible import escape_html
 
 
 def describe(relation: Relation, catalogue: Catalogue | None = None) -> dict[str, Any]:
@@ -62,8 +62,9 @@ class Listing(list[dict[str, Any]]):
         return "\n".join(f"{name:<{longest}}  {text}" for name, _, text in self._shorten())
 
     def _repr_html_(self) -> str:
+        cell = "<td style=text-align:left>{}</td>"
         rows = "".join(
-            f"<tr>{''.join(f'<td style=text-align:left>{escape(cell)}</td>' for cell in row)}</tr>"
+            f"<tr>{''.join(cell.format(escape_html(text)) for text in row)}</tr>"
             for row in self._shorten()
         )
         return f"<table><tr><th>name</th><th>family</th><th>summary</th></tr>{rows}</table>"

@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from sqleval.cli.options import CI_METHOD, METRIC, OUTPUT, ROLES, add_options, scan_source
+from sqleval.cli.screen import print_text
 
 #: The columns of a comparison that the table on the screen leaves to the other formats.
 _LEFT_OUT = ("baseline", "statistic", "method", "n_dropped")
@@ -125,7 +126,7 @@ def compare(
     left_out = (*_LEFT_OUT, hidden)
     write(result.drop(left_out, strict=False), format_, output)
     for sentence in sentences:
-        click.echo(sentence)
+        print_text(sentence)
 
 
 def _refuse_options(option: str, why: str, others: Sequence[str]) -> None:

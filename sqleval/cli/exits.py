@@ -20,12 +20,15 @@ def find_exit_code(error: SqlevalError) -> Exit:
     return Exit.FAILED if isinstance(error, EngineError) else Exit.WRONG_INPUT
 
 
-def describe_error(error: Exception) -> tuple[str, Exit]:
+def describe_error(error: BaseException | None) -> tuple[str, Exit]:
     """Return the message and the exit code of an error; an unexpected one has its type."""
-    error = unwrap_error(error)
+    if isinstance(error, Exception):
+        error = unwrap_error(error)
     if isinstance(error, SqlevalError):
         return str(error), find_exit_code(error)
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         file = "" if error.filename is None else f" {error.filename!r}"
         return f"cannot write{file}: {error.strerror}", Exit.FAILED
+    if isinstance(error, BrokenPipeError):
+        return "the other end of a connection or pipe has closed it", Exit.FAILED
     return f"unexpected {type(error).__name__}: {error} (--debug shows where)", Exit.FAILED

@@ -5,6 +5,7 @@ from typing import Any
 import click
 
 from sqleval.cli.options import BINS, CI, COLUMNS, METRIC, add_options, read_roles
+from sqleval.cli.screen import print_message
 from sqleval.errors import RequestError
 
 
@@ -92,4 +93,4 @@ def dbt(
         folder, predictions, metrics, arguments, dialect=dialect, time=time, grain=grain, name=name,
         gates=gates, baseline=baseline, ci=ci, bins=bins,
     )  # fmt: skip
-    click.echo(f"wrote {folder}: {len(files)} files", err=True)
+    print_message(f"wrote {folder}: {len(files)} files")

@@ -12,6 +12,7 @@ import click
 from sqleval.cli.group import DefaultCommand
 from sqleval.cli.jobs import create_text_log, parse_date
 from sqleval.cli.options import OUTPUT, add_options
+from sqleval.cli.screen import print_message, print_rendered
 from sqleval.common.names import find_nearest
 from sqleval.errors import RequestError
 
@@ -108,9 +109,9 @@ def show(
         raise RequestError("--chart draws current numbers; leave out --restated")
     frame = (read_expected if expected else read_rows)(opened, **chosen)
     for note in () if chosen["restated"] else list_definition_changes(frame):
-        click.echo(f"note: {note}", err=True)
+        print_message(f"note: {note}")
     if chart:
-        click.echo(draw_values(frame, color=sys.stdout.isatty()))
+        print_rendered(draw_values(frame, color=sys.stdout.isatty()) + "\n")
         return
     table = output is None and format_ in (None, "table")
     write(expand_slices(frame, short=table), format_, output)
@@ -148,7 +149,7 @@ def prune(
             raise RequestError(f"--job {name}: the job file is of the job {job.name}")
         _, removals, kept = prune_job(job, opened, cutoff, dry=dry_run)
         for note in kept:
-            click.echo(f"note: {note}", err=True)
+            print_message(f"note: {note}")
     else:
         names = list_values(opened, None, "job")
         if name is not None and name not in names:
@@ -156,10 +157,9 @@ def prune(
         chosen = names if name is None else [name]
         tables = [prune_store(opened, each, cutoff, dry=dry_run) for each in chosen]
         removals = [each for table in tables for each in table]
-        click.echo(
+        print_message(
             "note: only a job file says which periods its gates need; of the periods before the "
-            "cutoff all are removed, except a job's last",
-            err=True,
+            "cutoff all are removed, except a job's last"
         )
     if not dry_run and any(each.removed for each in removals):
         retry_while_busy(opened.compact)

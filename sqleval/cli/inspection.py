@@ -15,7 +15,9 @@ from sqleval.cli.options import (
     check_source,
     parse_columns,
 )
+from sqleval.cli.screen import print_rendered
 from sqleval.cli.stdin import open_stdin
+from sqleval.common.visible import show_controls
 
 if TYPE_CHECKING:
     from sqleval.inspection.findings import Finding
@@ -41,8 +43,8 @@ def _write_rows(rows: Sequence[tuple[str, str, str, str]], width: int) -> Iterat
     lengths = ([len(row[i]) for row in rows if len(row[i]) <= _LONGEST_NAME] for i in (0, 1))
     first, second = (max(each, default=0) for each in lengths)
     indent = " " * (4 + first + (second + 2 if second else 0))
-    for name, column, text, advice in rows:
-        column = " ".join(column.split())
+    for row in rows:
+        name, column, text, advice = map(show_controls, row)
         if len(column) > _LONGEST_NAME:
             text, column = f"{column}: {text}", ""
         head = f"  {name:<{first}}  " + (f"{column:<{second}}  " if second else "")
@@ -70,7 +72,8 @@ def write_findings(name: str, findings: Sequence["Finding"], width: int) -> Iter
     """Yield an inspection line by line: what to look at first, roles, columns, what to run."""
     sizes = [f"{f.value} {f.check}" for f in findings if f.check in ("rows", "files")]
     columns = [f for f in findings if f.check == "column"]
-    yield f"{name}: {', '.join(sizes)}, {len(columns)} column{'s' * (len(columns) != 1)}"
+    size = f"{', '.join(sizes)}, {len(columns)} column{'s' * (len(columns) != 1)}"
+    yield f"{show_controls(name)}: {size}"
     problems = [f for f in findings if f.section == "problem"]
     yield from _write_section("Look at first", problems, width)
     roles = [f for f in findings if f.section == "role" and f.check not in _IN_ROLES]
@@ -84,8 +87,8 @@ def write_findings(name: str, findings: Sequence["Finding"], width: int) -> Iter
         yield ""
         yield click.style("Run", bold=True)
         for each in commands:
-            yield f"  # {each.advice}"
-            yield f"  {each.value}"  # on one line, to be copied
+            yield f"  # {show_controls(each.advice or '')}"
+            yield f"  {show_controls(each.value)}"  # on one line, to be copied
 
 
 @click.command()
@@ -122,7 +125,8 @@ def inspect(
     findings = inspect_source(open_stdin(source), query=query, **roles)
     if format_ in (None, "table") and output is None:
         for line in write_findings(source or "the query", findings, _find_width()):
-            click.echo(line)
+            if not print_rendered(f"{line}\n"):
+                break
         return
     from sqleval.cli.output import to_frame, write
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ import click
 from sqleval.cli.confinement import allow_job, allow_sources
 from sqleval.cli.exits import Exit, describe_error, find_exit_code
 from sqleval.cli.options import CONTROL, add_options, show_progress
+from sqleval.cli.screen import LostOutput, print_data, print_message
 from sqleval.cli.telemetry import export_telemetry
 from sqleval.errors import RequestError, SqlevalError
 
@@ -95,7 +96,7 @@ def init(source: str, output: str) -> None:
     from sqleval.common.whole_file import write_text
 
     write_text(output, write_starter(source, path))
-    click.echo(f"wrote {output}; edit it, then: sqleval validate {output}", err=True)
+    print_message(f"wrote {output}; edit it, then: sqleval validate {output}")
 
 
 @click.command()
@@ -115,7 +116,7 @@ def validate(job: str | None, schema: bool) -> None:
     from sqleval.jobs.file.model import Job
 
     if schema:
-        click.echo(json.dumps(Job.model_json_schema(), indent=1))
+        print_data([json.dumps(Job.model_json_schema(), indent=1), "\n"])
         return
     if job is None:
         raise RequestError("a job file is needed: sqleval validate nightly.yml")
@@ -125,9 +126,9 @@ def validate(job: str | None, schema: bool) -> None:
     checked = _read_job(job)
     with locate_errors(job):
         summary = check_job(checked)
-    click.echo(f"{job}: {summary}", err=True)
+    print_message(f"{job}: {summary}")
     for line in describe_expectations(checked):
-        click.echo(line, err=True)
+        print_message(line)
 
 
 @click.command()
@@ -192,7 +193,7 @@ def run(
             log("error", text if text.startswith(f"{path}:") else f"{path}: {text}")
         codes.append(code)
     if format_ == "json":
-        click.echo(json.dumps(documents, indent=1, default=str, allow_nan=False))
+        print_data([json.dumps(documents, indent=1, default=str, allow_nan=False), "\n"])
     ctx.exit(max(codes))
 
 
@@ -224,11 +225,13 @@ def _plan_one(
 def _run_one(
     path: str, options: RunOptions, log: Callable[[str, str], None], *, table: bool, explain: bool
 ) -> tuple[dict[str, Any], int]:
-    """Run a job and write its outputs; return its JSON document, if any, and its exit code."""
-    from sqleval.cli.output import write
+    """Run a job and write its outputs; return its JSON document, if any, and its exit code.
+
+    Printing comes last: whoever reads the screen may stop it, or not go on reading.
+    """
     from sqleval.jobs.file.reading import locate_errors
     from sqleval.jobs.outputs import results
-    from sqleval.jobs.run import complete_run, run_job
+    from sqleval.jobs.run import run_job
 
     job = _read_job(path)
     try:
@@ -240,28 +243,59 @@ def _run_one(
         raise
     code = Exit.GATE_FAILED if done.has_failed_gate else Exit.DONE
     code = Exit.FAILED if done.errors else code
+    messages: list[tuple[str, str]] = []
+    try:
+        is_notified = _tell_others(done, code, lambda kind, text: messages.append((kind, text)))
+    finally:
+        _print_run(done, messages, log, table=table)
+    document = {} if table else results.build_document(done, code)
+    return document, code if is_notified else Exit.FAILED
+
+
+def _tell_others(done: Run, code: int, log: Callable[[str, str], None]) -> bool:
+    """Write the outputs of a run and send its notifications; return whether all could be sent."""
+    from sqleval.jobs.outputs import results
+    from sqleval.jobs.run import complete_run
+
+    try:
+        for target in [*results.write_outputs(done, code), *_export(done)]:
+            log("", f"wrote {target}")
+        is_notified = _notify(done.job, code, done.errors, done, log)
+        # Last: if this run is killed before, the next one writes and sends what it found.
+        complete_run(done)
+    except Exception as error:
+        text, failed = describe_error(error)
+        _notify(done.job, max(code, failed), [*done.errors, text], done, log)
+        raise
+    return is_notified
+
+
+def _print_run(
+    done: Run,
+    messages: Sequence[tuple[str, str]],
+    log: Callable[[str, str], None],
+    *,
+    table: bool,
+) -> None:
+    """Print what a run found and wrote; none of it changes the exit code."""
+    from sqleval.cli.output import write
+    from sqleval.jobs.outputs import results
+
     problems = results.list_problems(done.verdicts)
     if table and not problems.is_empty():
-        write(problems, "table", None)
+        try:
+            write(problems, "table", None)
+        except LostOutput as error:
+            log("note", str(error))
     for incident in results.describe_incidents(done.incidents.filter("in_run")):
         log("incident", incident)
     for error in done.errors:
         log("error", error)
     for note in done.notes:
         log("note", note)
-    try:
-        for target in [*results.write_outputs(done, code), *_export(done)]:
-            log("", f"wrote {target}")
-        is_notified = _notify(job, code, done.errors, done, log)
-        # Last: if this run is killed before, the next one writes and sends what it found.
-        complete_run(done)
-    except Exception as error:
-        text, failed = describe_error(error)
-        _notify(job, max(code, failed), [*done.errors, text], done, log)
-        raise
+    for kind, text in messages:
+        log(kind, text)
     log("", _summarize(done))
-    document = {} if table else results.build_document(done, code)
-    return document, code if is_notified else Exit.FAILED
 
 
 def _notify(
@@ -318,14 +352,14 @@ class _NoteHandler(logging.Handler):
     """Prints warnings of the library as notes on stderr."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        click.echo(f"note: {record.getMessage()}", err=True)
+        print_message(f"note: {record.getMessage()}")
 
 
 _NOTES = _NoteHandler(logging.WARNING)
 
 
 def _print_message(kind: str, text: str) -> None:
-    click.echo(f"{kind}: {text}" if kind else text, err=True)
+    print_message(f"{kind}: {text}" if kind else text)
 
 
 def create_text_log() -> Callable[[str, str], None]:

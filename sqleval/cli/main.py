@@ -5,10 +5,12 @@ import sys
 import traceback
 import warnings
 from collections.abc import Sequence
+from io import StringIO
 from typing import Any, NoReturn, cast
 
 import click
 
+from sqleval.cli.catalogue import list_, macros, show
 from sqleval.cli.comparison import compare, sample_size
 from sqleval.cli.confinement import confine
 from sqleval.cli.drift import drift
@@ -38,13 +40,15 @@ from sqleval.cli.options import (
     write_portable_sql,
 )
 from sqleval.cli.report import report
-from sqleval.cli.selection import bootstrap_632, resample, select
-from sqleval.cli.signals import (
-    hide_interrupt,
-    name_interrupt,
-    open_closed_streams,
-    stop_on_sigterm,
+from sqleval.cli.screen import (
+    LostOutput,
+    prepare_streams,
+    print_data,
+    print_message,
+    print_text,
 )
+from sqleval.cli.selection import bootstrap_632, resample, select
+from sqleval.cli.signals import hide_interrupt, name_interrupt, stop_on_sigterm
 from sqleval.cli.split import split
 from sqleval.cli.state import state
 from sqleval.common.interrupts import exit_on_interrupt, raise_on_interrupt
@@ -136,7 +140,7 @@ def curve(
     predictions = scan_source(roles)
     if plot is not None:
         predictions.plot(name, plot, **params)
-        click.echo(f"wrote {plot}", err=True)
+        print_message(f"wrote {plot}")
     if plot is None or format_ is not None or output is not None:
         write(predictions.curve(name, **params).collect(), format_, output)
 
@@ -162,7 +166,7 @@ def confusion(
     predictions = scan_source(roles)
     if plot is not None:
         predictions.plot("confusion", plot)
-        click.echo(f"wrote {plot}", err=True)
+        print_message(f"wrote {plot}")
     if plot is None or format_ is not None or output is not None:
         write(predictions.confusion().collect(), format_, output)
 
@@ -227,7 +231,7 @@ def sql(
             "plan": plan != "rows",
         }
         metric_names = [*names, *metrics]
-        click.echo(write_portable_sql(metric_names, dialect, table, roles, options), nl=False)
+        print_data([write_portable_sql(metric_names, dialect, table, roles, options)])
         return
     refuse_dialect(dialect)
     if len(names) > 1:
@@ -239,88 +243,16 @@ def sql(
     chosen_metrics: Any = metrics[0] if len(metrics) == 1 else list(metrics) or None
     if not steps:
         text = predictions.sql(chosen_metrics, ci=ci, bins=bins, plan=plan, params=params)
-        click.echo(text + ("" if params else ";"))
+        print_data([text, "\n" if params else ";\n"])
         return
     for name, text, frame in predictions.steps(chosen_metrics, ci=ci, bins=bins, plan=plan):
-        show_step(name, text, frame)
-
-
-@sqleval.command()
-@click.option("--install", metavar="FILE", help="Create them in this DuckDB file instead.")
-def macros(install: str | None) -> None:
-    r"""Print the metrics as macros of DuckDB.
-
-    --install makes them in a database file.
-
-    \b
-    Example:
-      sqleval macros > sqleval.sql
-      sqleval macros --install preds.duckdb
-      duckdb preds.duckdb "FROM sqleval.roc_auc('preds', label := y, score := p)"
-    """
-    from sqleval.export.macro_script import write_script
-
-    if install is None:
-        click.echo(write_script(), nl=False)
-        return
-    from sqleval.engines.duckdb_files import install as install_macros
-
-    install_macros(write_script, install)
-    click.echo(f"wrote {install}; FROM sqleval.help() lists the macros", err=True)
-
-
-@sqleval.command("list")
-@click.option("--family", help="Only this family: binary, regression ...")
-@add_options(*OUTPUT)
-def list_(family: str | None, format_: str | None, output: str | None) -> None:
-    r"""List the metrics and curves by family.
-
-    \b
-    Example:
-      sqleval list --family binary
-    """
-    from sqleval.catalog.listing import metrics
-    from sqleval.cli.output import show_list, to_frame, write
-    from sqleval.common.names import find_nearest
-
-    families: dict[str, list[Any]] = {}
-    for row in metrics():
-        families.setdefault(row["family"], []).append(row)
-    if family is not None and family not in families:
-        raise RequestError(
-            f"no family {family!r}{find_nearest(family, families)} ({', '.join(sorted(families))})"
-        )
-    chosen = families if family is None else {family: families[family]}
-    if format_ in (None, "table") and output is None:
-        show_list(chosen)
-        return
-    shown = ("family", "name", "aliases", "params", "direction", "range", "summary")
-    write(
-        to_frame([{k: row[k] for k in shown} for rows in chosen.values() for row in rows]),
-        format_, output,
-    )  # fmt: skip
-
-
-@sqleval.command()
-@click.argument("name", shell_complete=complete_names("metric", "curve"))
-def show(name: str) -> None:
-    r"""Show the description of a metric and its SQL file.
-
-    \b
-    Example:
-      sqleval show roc_auc
-    """
-    from sqleval.catalog.catalogue import builtin
-    from sqleval.catalog.listing import describe
-    from sqleval.cli.output import show_metric
-
-    relation = builtin().get(name)
-    show_metric(describe(relation), [file.text for file in builtin().files(relation.name)])
+        if not show_step(name, text, frame):
+            break
 
 
 for command in (
     compare, sample_size, drift, report, inspect, split, resample, select, bootstrap_632, state,
-    init, validate, run_jobs, history, export,
+    init, validate, run_jobs, history, export, macros, list_, show,
 ):  # fmt: skip
     sqleval.add_command(command)
 for command in (
@@ -332,12 +264,20 @@ for command in (
 
 
 def _print_note(message: Warning | str, *_: Any) -> None:
-    click.echo(f"note: {message}", err=True)
+    print_message(f"note: {message}")
 
 
 def _print_error(text: str, code: Exit) -> Exit:
-    click.echo(f"error: {text}", err=True)
+    print_message(f"error: {text}")
     return code
+
+
+def _call(arguments: Sequence[str]) -> int | None:
+    try:
+        return sqleval.main(arguments, prog_name="sqleval", standalone_mode=False)
+    except click.exceptions.NoArgsIsHelpError as error:
+        print_text(error.format_message())
+        return Exit.WRONG_INPUT
 
 
 def run_command(arguments: Sequence[str]) -> Exit:
@@ -351,36 +291,41 @@ def run_command(arguments: Sequence[str]) -> Exit:
             warnings.simplefilter("always", UnmatchedRows)
             warnings.simplefilter("once", MissingChecksums)
             warnings.showwarning = cast(Any, _print_note)
-            # None, or the exit code of a command that ends early.
             with confine():
-                code = sqleval.main(arguments, prog_name="sqleval", standalone_mode=False)
-        sys.stdout.flush()
-    except click.exceptions.NoArgsIsHelpError as error:
-        click.echo(error.format_message())
-        return Exit.WRONG_INPUT
+                # None, or the exit code of a command that ends early.
+                code = _call(arguments)
     except click.ClickException as error:
-        error.show()
+        message = StringIO()
+        error.show(file=message)
+        print_message(message.getvalue().rstrip("\n"))
         return Exit.WRONG_INPUT
-    except (BrokenPipeError, SystemExit):
-        # The reader of the pipe has closed it; click raises SystemExit only for this. Redirect
-        # stdout, so that the interpreter does not report an error when it flushes.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except SystemExit as error:
+        # click raises it where a connection was closed, which it takes for the pipe of stdout.
+        return _print_error(*describe_error(error.__context__))
     except (click.Abort, KeyboardInterrupt):
         return _print_error(name_interrupt(), Exit.FAILED)
     except Exception as error:
         if debug:
-            click.echo("".join(traceback.format_exception(error)), err=True, nl=False)
+            print_message("".join(traceback.format_exception(error)).rstrip("\n"))
         if "KeyboardInterrupt" in str(error):
             return _print_error(name_interrupt(), Exit.FAILED)  # as Polars 1 wraps it
         return _print_error(*describe_error(error))
-    else:
-        return Exit(code or 0)
-    return Exit.DONE
+    return Exit(code or 0)
+
+
+def _flush(code: Exit) -> Exit:
+    """Write what libraries have left in the streams; return the code."""
+    try:
+        sys.stdout.flush()
+    except LostOutput as error:
+        code = _print_error(*describe_error(error))
+    sys.stderr.flush()
+    return code
 
 
 def main() -> NoReturn:
     """Run the command with the arguments of the process, and exit."""
-    open_closed_streams()
+    prepare_streams()
     stop_on_sigterm()
     code = run_command(sys.argv[1:])
     exit_on_interrupt()
@@ -388,8 +333,7 @@ def main() -> NoReturn:
         from sqleval.engines.embedded import embedded
 
         embedded().close()
-    sys.stdout.flush()
-    sys.stderr.flush()
+    code = _flush(code)
     # Without the interpreter's shutdown, in which DuckDB 2.0 reports its objects as leaked.
     os._exit(code)
 

@@ -4,7 +4,7 @@ import json
 import math
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, is_dataclass
 from typing import Any
 
@@ -13,9 +13,18 @@ from rich.console import Console
 from rich.measure import Measurement
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TimeRemainingColumn
 from rich.table import Table
+from rich.text import Text
 
 from sqleval.catalog.listing import shorten_summary
 from sqleval.cli.formats import choose_format
+from sqleval.cli.screen import (
+    is_unicode,
+    print_data,
+    print_message,
+    print_rendered,
+    print_text,
+)
+from sqleval.common.visible import show_controls
 from sqleval.common.whole_file import replace_file
 from sqleval.errors import EngineError, get_first_line
 from sqleval.inputs.stores import is_remote
@@ -78,12 +87,22 @@ def _format_cell(name: str, value: object) -> str:
         return f"{value:.6g}" if abs(value) < 1e-3 or abs(value) >= 1e6 else f"{value:.6f}"
     # Other whole numbers may be years or ids.
     is_count = name in _COUNTS and isinstance(value, int) and not isinstance(value, bool)
-    return f"{value:,}" if is_count else str(value)
+    return f"{value:,}" if is_count else show_controls(str(value))
 
 
 def _create_console(file: Any) -> Console:
-    # Lines are not wrapped in a file or pipe, which a program may read.
-    return Console(file=file, width=None if file.isatty() else 400, highlight=False)
+    # Lines are not wrapped in a file or pipe, which a program may read. No value is markup, nor the
+    # name of an emoji.
+    width = None if file.isatty() else 400
+    return Console(file=file, width=width, highlight=False, markup=False, emoji=False)
+
+
+def _render(console: Console, *parts: Any, **options: Any) -> str:
+    """Return parts as a console prints them."""
+    with console.capture() as captured:
+        for part in parts:
+            console.print(part, **options)
+    return captured.get()
 
 
 def _build_table(frame: pl.DataFrame, names: Sequence[str]) -> Table:
@@ -91,7 +110,7 @@ def _build_table(frame: pl.DataFrame, names: Sequence[str]) -> Table:
     for name in names:
         is_number = frame[name].dtype.is_numeric()
         table.add_column(
-            name,
+            show_controls(name),
             justify="right" if is_number else "left",
             overflow="fold",
             no_wrap=is_number,
@@ -151,8 +170,10 @@ def _find_least_width(frame: pl.DataFrame, names: Sequence[str], widths: Mapping
     return min(least, _add_widths(widths, names))
 
 
-def _print_table(frame: pl.DataFrame, file: Any) -> None:
-    """Print a table; where it is wider than the terminal, notes go below it.
+def _write_table(frame: pl.DataFrame, file: Any) -> tuple[str, list[str]]:
+    """Return a table for a file or screen, and messages about what it leaves out.
+
+    Where it is wider than the terminal, notes go below it.
 
     Of a result that is still wider the last columns are left out: a number is broken only
     by a terminal that is narrower than the numbers of a row.
@@ -181,34 +202,43 @@ def _print_table(frame: pl.DataFrame, file: Any) -> None:
             names = [name for name in names if name not in dropped]
             left = dropped + left
     console.width = max(width, _find_least_width(shown, names, widths))
-    console.print(_build_table(shown, names))
+    text = _render(console, _build_table(shown, names))
     console.width = width
-    for number, note in enumerate(notes, start=1):
-        console.print(f"[{number}] {note}", markup=False)
+    numbered = enumerate(notes, start=1)
+    text += _render(console, *(f"[{n}] {show_controls(note)}" for n, note in numbered))
+    messages: list[str] = []
     if left:
         other = "json" if "gate" in names else "csv"
-        _create_console(sys.stderr).print(f"--format {other} also has {', '.join(left)}")
+        messages.append(f"--format {other} also has {', '.join(left)}")
     if frame.height > _MAX_ROWS:
         # `run` has no --output.
         whole = "--output FILE.csv" if {"gate", "action"}.isdisjoint(names) else "--format json"
-        rest = f"... {frame.height - _MAX_ROWS:,} more rows; {whole} has all"
-        _create_console(sys.stderr).print(rest)
+        messages.append(f"... {frame.height - _MAX_ROWS:,} more rows; {whole} has all")
+    return text, messages
+
+
+def _print_table(frame: pl.DataFrame) -> None:
+    """Print a table, and what it leaves out."""
+    text, messages = _write_table(frame, sys.stdout)
+    print_rendered(text)
+    for message in messages:
+        print_message(message)
 
 
 def print_explanation(plan: Mapping[str, Any]) -> None:
     """Print what a run would do: its periods, the files, the gates, and what is written."""
     if plan["periods"]:
-        _print_table(to_frame(plan["periods"]), sys.stdout)
+        _print_table(to_frame(plan["periods"]))
     else:
-        print("no period is due")
+        print_text("no period is due")
     files = f"{plan['files']:,} file{'s' * (plan['files'] != 1)}"
     # Of a database, which counts as one file, the bytes are not known.
     size = f" of {plan['bytes']:,} bytes" if plan["bytes"] or not plan["files"] else ""
-    print(f"\nreads {files}{size} in all\n")
+    print_text(f"\nreads {files}{size} in all\n")
     if plan["gates"]:
-        _print_table(to_frame(plan["gates"]), sys.stdout)
-        print()
-    _print_table(to_frame(plan["writes"]).rename({"key": "writes"}), sys.stdout)
+        _print_table(to_frame(plan["gates"]))
+        print_text("")
+    _print_table(to_frame(plan["writes"]).rename({"key": "writes"}))
 
 
 def _replace_infinity(value: Any) -> Any:
@@ -217,15 +247,16 @@ def _replace_infinity(value: Any) -> Any:
     return value if isinstance(value, (str, int, float, bool, type(None))) else str(value)
 
 
-def _write_json(frame: pl.DataFrame, file: Any) -> None:
+def _write_json(frame: pl.DataFrame, *, escapes: bool) -> Iterator[str]:
+    """Yield the parts of a JSON array of rows, in which ``escapes`` stand for foreign letters."""
     rows = (
         {name: _replace_infinity(v) for name, v in row.items()}
         for row in frame.iter_rows(named=True)
     )
-    file.write("[")
+    yield "["
     for i, row in enumerate(rows):
-        file.write((",\n " if i else "") + json.dumps(row, ensure_ascii=False))
-    file.write("]\n")
+        yield (",\n " if i else "") + json.dumps(row, ensure_ascii=escapes)
+    yield "]\n"
 
 
 def _write_nested_as_text(frame: pl.DataFrame) -> pl.DataFrame:
@@ -253,7 +284,10 @@ def write(frame: pl.DataFrame, format_: str | None, output: str | None) -> None:
     """
     chosen = choose_format(format_, output)
     if output is None:
-        _write_text(frame, chosen, sys.stdout)
+        if chosen == "table":
+            _print_table(frame)
+        else:
+            print_data(_write_parts(frame, chosen, escapes=not is_unicode()))
         return
     try:
         if chosen == "parquet" and is_remote(output):
@@ -269,47 +303,64 @@ def write(frame: pl.DataFrame, format_: str | None, output: str | None) -> None:
         raise EngineError(f"cannot write {output!r}: {get_first_line(error)}") from error
 
 
-def _write_text(frame: pl.DataFrame, chosen: str, file: Any) -> None:
+def _write_parts(frame: pl.DataFrame, chosen: str, *, escapes: bool = False) -> Iterable[str]:
+    """Return the parts of a result as JSON or CSV."""
     if chosen == "json":
-        _write_json(frame, file)
-    elif chosen == "csv":
-        file.write(_write_nested_as_text(frame).write_csv())
-    else:
-        _print_table(frame, file)
+        return _write_json(frame, escapes=escapes)
+    return [_write_nested_as_text(frame).write_csv()]
+
+
+def _write_text(frame: pl.DataFrame, chosen: str, file: Any) -> None:
+    """Write a result to a text file."""
+    if chosen != "table":
+        file.writelines(_write_parts(frame, chosen))
+        return
+    text, messages = _write_table(frame, file)
+    file.write(text)
+    for message in messages:
+        print_message(message)
 
 
 def show_list(families: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
     """Print what each metric and curve is, a few words each, family by family."""
-    console = _create_console(sys.stdout)
+    console, text = _create_console(sys.stdout), ""
     longest = max(len(row["name"]) for rows in families.values() for row in rows)
     for family, rows in families.items():
-        console.print(f"[bold]{family}")
+        text += _render(console, Text(family, style="bold"))
         table = Table(box=None, pad_edge=False, show_header=False)
         table.add_column("", min_width=longest + 2, no_wrap=True)
         table.add_column("")
         for row in rows:
-            short = shorten_summary(row["summary"]).replace("[", r"\[")
-            table.add_row(f"  {row['name']}", short)
-        console.print(table)
-    console.print(
-        "sqleval show NAME: parameters, range, formula and SQL; --format csv: all columns"
-    )
+            table.add_row(f"  {row['name']}", shorten_summary(row["summary"]))
+        text += _render(console, table)
+    print_rendered(text)
+    print_text("sqleval show NAME: parameters, range, formula and SQL; --format csv: all columns")
 
 
-def _print_sql(console: Console, text: str) -> None:
+def _render_sql(console: Console, text: str) -> str:
     from rich.syntax import Syntax  # late: it is read by two commands, and imports a highlighter
 
-    highlighted = Syntax("", "sql", background_color="default").highlight(text)
+    shown = show_controls(text, keep="\n\t")
+    highlighted = Syntax("", "sql", background_color="default").highlight(shown)
     # The terminal breaks long lines, so that they can be copied; rich would cut them.
-    console.print(highlighted, soft_wrap=True, end="")
+    return _render(console, highlighted, soft_wrap=True, end="")
 
 
-def show_step(name: str, text: str, frame: pl.DataFrame) -> None:
-    """Print one step of a statement: its name, its SQL and its first rows."""
+def show_step(name: str, text: str, frame: pl.DataFrame) -> bool:
+    """Print one step of a statement: its name, its SQL and its first rows.
+
+    Returns
+    -------
+    bool
+        Whether anybody reads it.
+    """
     console = _create_console(sys.stdout)
-    console.print(f"\n[bold]-- {name}")
-    _print_sql(console, text)
-    _print_table(frame, sys.stdout)
+    shown = _render(console, Text(f"\n-- {name}", style="bold")) + _render_sql(console, text)
+    table, messages = _write_table(frame, sys.stdout)
+    is_read = print_rendered(shown + table)
+    for message in messages:
+        print_message(message)
+    return is_read
 
 
 def show_metric(described: Mapping[str, Any], texts: Sequence[str]) -> None:
@@ -318,7 +369,6 @@ def show_metric(described: Mapping[str, Any], texts: Sequence[str]) -> None:
     table = Table(box=None, pad_edge=False, show_header=False)
     for key, value in described.items():
         if value:
-            table.add_row(f"[bold]{key}", str(value).replace("[", r"\["))
-    console.print(table)
-    for text in texts:
-        _print_sql(console, text[text.index("*/") + 2 :].strip())
+            table.add_row(Text(key, style="bold"), str(value))
+    sql = [_render_sql(console, text[text.index("*/") + 2 :].strip()) for text in texts]
+    print_rendered("".join([_render(console, table), *sql]))

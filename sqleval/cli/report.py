@@ -5,6 +5,7 @@ from typing import Any
 import click
 
 from sqleval.cli.options import METRIC, ROLES, add_options, read_source
+from sqleval.cli.screen import print_message
 
 
 @click.command()
@@ -47,4 +48,4 @@ def report(
         min_rows=min_rows,
         **arguments,
     )
-    click.echo(f"wrote {output}", err=True)
+    print_message(f"wrote {output}")

@@ -1,13 +1,9 @@
-"""Ctrl-C and SIGTERM: the command stops, says so in a line and leaves nothing behind.
-
-It also runs where a standard stream is closed, as by some schedulers.
-"""
+"""Ctrl-C and SIGTERM: the command stops, says so in a line and leaves nothing behind."""
 
 import os
 import signal
 import sys
 import threading
-from pathlib import Path
 from typing import Any
 
 _terminated = threading.Event()
@@ -41,11 +37,3 @@ def hide_interrupt(error: Any) -> None:
     """Say nothing of an interrupt that met a destructor: the statement is interrupted as well."""
     if error.exc_type is not KeyboardInterrupt:
         sys.__unraisablehook__(error)
-
-
-def open_closed_streams() -> None:
-    """Replace standard streams that were closed, as by ``>&-``, by the null device."""
-    for name in ("stdin", "stdout", "stderr"):
-        if getattr(sys, name) is None:
-            null = Path(os.devnull).open("r+", encoding="utf-8")  # noqa: SIM115 until the end
-            setattr(sys, name, null)

@@ -21,6 +21,7 @@ from sqleval.cli.options import (
     check_source,
     refuse_dialect,
 )
+from sqleval.cli.screen import print_data, print_message
 from sqleval.cli.stdin import open_stdin
 from sqleval.common.counts import format_row_count
 from sqleval.errors import RequestError, SourceError
@@ -165,7 +166,7 @@ def make(
             raise RequestError(
                 "--table replaces SOURCE and prints a statement; leave out " + ", ".join(wrong)
             )
-        click.echo(export_split(table, dialect or "duckdb", options), nl=False)
+        print_data([export_split(table, dialect or "duckdb", options)])
         return
     refuse_dialect(dialect)
     _check_output(by, format_, output)
@@ -214,13 +215,13 @@ def _write_split(
     if output is not None and output.endswith(DATABASES):
         sql, source, objects = _read_rows(assigned)
         rows = embedded().write_table(sql, output, into, source, objects)
-        click.echo(f"wrote {output}, table {into}: {format_row_count(rows)}", err=True)
+        print_message(f"wrote {output}, table {into}: {format_row_count(rows)}")
     elif output is not None and (
         by or format_ == "parquet" or (format_ is None and output.endswith(".parquet"))
     ):
         sql, source, objects = _read_rows(assigned)
         rows = embedded().write_parquet(sql, output, by, source, objects)
-        click.echo(f"wrote {output}: {format_row_count(rows)}", err=True)
+        print_message(f"wrote {output}: {format_row_count(rows)}")
     else:
         write(to_lazy_frame(assigned).collect(), format_, output)
 
@@ -282,7 +283,7 @@ def check(
         **roles,
     )  # fmt: skip
     if problems.is_empty() and output is None and format_ in (None, "table"):
-        click.echo("no problems found", err=True)
+        print_message("no problems found")
     else:
         write(problems, format_, output)
     ctx.exit(Exit.GATE_FAILED if problems["leak"].any() else Exit.DONE)

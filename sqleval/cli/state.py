@@ -20,6 +20,7 @@ from sqleval.cli.options import (
     parse_sets,
     scan_source,
 )
+from sqleval.cli.screen import print_message
 from sqleval.common.counts import format_row_count
 from sqleval.errors import RequestError
 
@@ -86,9 +87,8 @@ def _write_state(lazy: Any, output: str, into: str) -> None:
         embedded().write_table(statement, output, into, source, source.objects(frame.columns))
     else:
         write_state(frame, output)
-    click.echo(
-        f"wrote {output}: {format_row_count(frame.height)}, of {frame['n'].sum():,} predictions",
-        err=True,
+    print_message(
+        f"wrote {output}: {format_row_count(frame.height)}, of {frame['n'].sum():,} predictions"
     )
 
 

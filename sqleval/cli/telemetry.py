@@ -6,8 +6,7 @@ from contextlib import contextmanager
 from importlib.metadata import entry_points
 from typing import Any
 
-import click
-
+from sqleval.cli.screen import print_message
 from sqleval.common.imports import import_optional
 from sqleval.errors import MissingExtra
 
@@ -36,7 +35,7 @@ def export_telemetry() -> Generator[None]:
     try:
         providers = [_set_traces(exporter_names["traces"]), _set_metrics(exporter_names["metrics"])]
     except (MissingExtra, ImportError, ValueError) as error:
-        click.echo(f"note: no telemetry is sent: {error}", err=True)
+        print_message(f"note: no telemetry is sent: {error}")
     try:
         yield
     finally:

@@ -1,9 +1,9 @@
 """Describes predictions as consoles and notebooks show them."""
 
 from collections.abc import Mapping, Sequence
-from html import escape
 from typing import cast
 
+from sqleval.common.visible import escape_html, show_controls
 from sqleval.inputs.binding import Binding, name_argument
 
 
@@ -22,14 +22,14 @@ def _list_roles(binding: Binding) -> dict[str, object]:
 def write_line(binding: Binding, label: str) -> str:
     """Return the task, the source and the columns in their roles, on a line."""
     shown = ", ".join(f"{role}={value!r}" for role, value in _list_roles(binding).items())
-    return f"<Predictions ({binding.task}) of {label}: {shown}>"
+    return show_controls(f"<Predictions ({binding.task}) of {label}: {shown}>")
 
 
 def write_table(binding: Binding, label: str) -> str:
     """Return the same as a table of HTML."""
     rows = "".join(
-        f"<tr><th style='text-align: left'>{escape(name)}</th>"
-        f"<td style='text-align: left'>{escape(_join(value))}</td></tr>"
+        f"<tr><th style='text-align: left'>{escape_html(name)}</th>"
+        f"<td style='text-align: left'>{escape_html(_join(value))}</td></tr>"
         for name, value in {"task": binding.task, "source": label, **_list_roles(binding)}.items()
     )
     return f"<table><caption>Predictions</caption>{rows}</table>"

@@ -18,6 +18,7 @@ from tenacity import (
 )
 
 from sqleval.common.sql_text import quote
+from sqleval.common.visible import show_controls
 from sqleval.errors import StoreBusy
 
 T = TypeVar("T")
@@ -260,10 +261,13 @@ def find_metric_kind(metric: pl.Expr) -> pl.Expr:
 
 
 def format_slice(keys: str) -> str:
-    """Return the JSON of a slice as ``carrier=AA, origin=JFK``; ``all rows`` without keys."""
+    """Return the JSON of a slice as ``carrier=AA, origin=JFK``; ``all rows`` without keys.
+
+    It is for people: control characters are visible.
+    """
     values = json.loads(keys)
     parts = [f"{k} is null" if v is None else f"{k}={v}" for k, v in values.items()]
-    return ", ".join(parts) or "all rows"
+    return show_controls(", ".join(parts)) or "all rows"
 
 
 def parse_slice_keys(keys: str) -> frozenset[str]:

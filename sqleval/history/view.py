@@ -10,6 +10,7 @@ import polars as pl
 
 from sqleval.common.names import find_nearest
 from sqleval.common.periods import check_period_name
+from sqleval.common.visible import show_controls
 from sqleval.errors import RequestError
 from sqleval.history.store import (
     Selection,
@@ -270,7 +271,7 @@ def _draw_chart(title: str, rows: pl.DataFrame, *, color: bool, most: int) -> st
     plotext.clear_figure()
     plotext.theme("default" if color else "clear")
     plotext.plot_size(100, 22)
-    plotext.title(title)
+    plotext.title(show_controls(title))
     lines = rows.partition_by("slice", "definition", as_dict=True, maintain_order=True)
     for (keys, _), line in list(lines.items())[:most]:
         plotext.plot(

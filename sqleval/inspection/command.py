@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import Any, cast
 
+from sqleval.common.visible import show_controls
 from sqleval.inputs.arguments import SOURCE_OPTIONS
 from sqleval.inspection.roles import Roles
 
@@ -54,6 +55,20 @@ def _write_shell(
     return words
 
 
+def _join_words(words: Sequence[str]) -> str:
+    """Return words as a shell takes them: control characters as bash and zsh have them."""
+    return " ".join(_quote_controls(w) if show_controls(w) != w else shlex.quote(w) for w in words)
+
+
+def _quote_controls(word: str) -> str:
+    def write(char: str) -> str:
+        if show_controls(char) != char:
+            return f"\\U{ord(char):08x}"
+        return f"\\{char}" if char in "\\'" else char
+
+    return f"$'{''.join(map(write, word))}'"
+
+
 def _write_python(source: object, query: str | None, options: Mapping[str, Any]) -> str:
     arguments = [f"{name}={value!r}" for name, value in options.items()]
     if query is not None:
@@ -82,7 +97,7 @@ def write_commands(
     is_shell = con is None and (query is not None or _is_path(source))
     if roles.maybe_label and is_shell:
         words = _write_shell("inspect", source, query, {**of_source, "label": roles.maybe_label[0]})
-        return [(f"if {roles.maybe_label[0]} is the label", shlex.join(words))]
+        return [(f"if {roles.maybe_label[0]} is the label", _join_words(words))]
     if roles.task != "counts" and (roles.label is None or not (roles.scores or roles.predictions)):
         return []
     options = {**of_source, **_list_options(roles, has_missing=has_missing)}
@@ -99,11 +114,11 @@ def write_commands(
             further.append((what, f"{metric}_macro", {"over": roles.fold}, False))
     if is_shell:
         words = _write_shell("evaluate", source, query, options)
-        commands = [("all rows", shlex.join(words))]
+        commands = [("all rows", _join_words(words))]
         for what, name, more, is_sorted in further:
             also = [word for key, value in more.items() for word in (f"--{key}", value)]
             also += ["--worst-first"] if is_sorted else []
-            commands.append((what, shlex.join([*words, "--metric", name, *also])))
+            commands.append((what, _join_words([*words, "--metric", name, *also])))
         return commands
     call_options = options if con is None else {**options, "con": _Name("con")}
     commands = [("all rows", f"{_write_python(source, query, call_options)}.evaluate().collect()")]

@@ -13,6 +13,7 @@ import polars.selectors as cs
 
 from sqleval.common.imports import import_optional
 from sqleval.common.names import find_nearest
+from sqleval.common.visible import show_controls
 from sqleval.common.whole_file import replace_file
 from sqleval.errors import RequestError
 from sqleval.plots.costs import draw_cost_curve, draw_cost_lines
@@ -159,7 +160,7 @@ def draw_curve(
     else:
         picture = _SPECIAL[curve].draw(named, series)
     own_title = line.title if line else _SPECIAL[curve].title
-    heading: dict[str, Any] = {"text": title or own_title}
+    heading: dict[str, Any] = {"text": show_controls(title or own_title)}
     lines = [shown.select(write_summary(summary)).item()] if shown is not None and not keys else []
     if ci is not None:
         lines.append(f"{ci * 100:.4g} % bands: narrow for each point, wide for the whole curve")
@@ -189,7 +190,7 @@ def draw_trend(frame: pl.DataFrame, others: pl.DataFrame, *, title: str) -> Pict
     """
     named, series = name_series(frame, ["slice"] if frame["slice"].n_unique() > 1 else [])
     picture: Any = draw_trend_lines(named, series, others)
-    return picture.configure(**_STYLE).properties(title=title)
+    return picture.configure(**_STYLE).properties(title=show_controls(title))
 
 
 class _HtmlEncoder(json.JSONEncoder):

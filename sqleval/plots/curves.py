@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
+from sqleval.common.visible import show_controls
 from sqleval.plots.parts import (
     COLORS,
     DIAGONAL,
@@ -242,12 +243,16 @@ def draw_gain_table(frame: pl.DataFrame, series: Series) -> Picture:
     return layer_charts([bars, draw_reference([(0.0, 1.0), (1.0, 1.0)], axes)], 480, 280)
 
 
+def _show_classes(column: pl.Series) -> pl.Series:
+    texts = column.cast(pl.String)
+    return pl.Series(column.name, [text and show_controls(text) for text in texts], pl.String)
+
+
 def draw_confusion(frame: pl.DataFrame, series: Series) -> Picture:
     """Draw each matrix with its counts; the colour is the share of the label's rows."""
     cells = frame.select(
-        "series", "n", label=pl.col("label").cast(pl.String),
-        prediction=pl.col("prediction").cast(pl.String),
-    )  # fmt: skip
+        "series", "n", *(_show_classes(frame[name]) for name in ("label", "prediction"))
+    )
     names = sorted({*cells["label"].drop_nulls(), *cells["prediction"].drop_nulls()})
     if frame["label"].dtype.is_numeric() and frame["prediction"].dtype.is_numeric():
         names.sort(key=float)

@@ -12,6 +12,7 @@ import polars as pl
 import polars.selectors as cs
 
 from sqleval.common.imports import import_optional
+from sqleval.common.visible import show_controls
 
 if TYPE_CHECKING:
     import altair as alt
@@ -101,17 +102,18 @@ def name_series(
     names = frame.select(by_keys).unique(maintain_order=True)
     texts = by_keys.cast(pl.String).fill_null("NULL")
     text = pl.concat_str(texts, separator=", ").replace("", "''")
+    shown = list(map(show_controls, names.select(text).to_series()))
     # Different keys may have the same text, such as NULL and "NULL"; number them.
     copy = pl.int_range(pl.len()).over("series")
     name = pl.when(copy > 0).then(pl.format("{} ({})", "series", copy + 1)).otherwise("series")
-    names = names.with_columns(series=text).with_columns(series=name)
+    names = names.with_columns(series=pl.Series(shown, dtype=pl.String)).with_columns(series=name)
     plain = names["series"].to_list()
     if facts is not None:
         names = join_by_keys(names, facts, keys)
         names = names.with_columns(series=pl.format("{}: {}", "series", write_summary(summary)))
         names = names.select(by_keys, "series")
     frame = join_by_keys(frame, names, keys)
-    return frame, Series(", ".join(keys), names["series"].to_list(), plain)
+    return frame, Series(show_controls(", ".join(keys)), names["series"].to_list(), plain)
 
 
 def select_points(frame: pl.DataFrame, x: str, y: str, *more: str) -> pl.DataFrame:

@@ -2,15 +2,14 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, partial
-from importlib.resources import files
 from math import isfinite
 from typing import Any, NamedTuple
 
 import polars as pl
 import polars.selectors as cs
-from jinja2 import Environment, StrictUndefined
 
 from sqleval.catalog import request
+from sqleval.common.pages import load_page
 from sqleval.common.whole_file import write_text
 from sqleval.errors import DataError, RequestError
 from sqleval.frontend.predictions import Predictions
@@ -118,12 +117,9 @@ def write_report(
 @cache
 def _load_template() -> Any:
     """Return the template of a page, compiled once."""
-    loader: Any = Environment(autoescape=True, undefined=StrictUndefined)
-    for name, form in (("number", ".4f"), ("difference", "+.4f"), ("count", ",")):
-        loader.filters[name] = partial(_format, form=form)
-    loader.filters["chance"] = _format_p_value
-    text = files("sqleval.report").joinpath("page.html").read_text(encoding="utf-8")
-    return loader.from_string(text)
+    forms = {"number": ".4f", "difference": "+.4f", "count": ","}
+    filters = {name: partial(_format, form=form) for name, form in forms.items()}
+    return load_page("sqleval.report", "page.html", {**filters, "chance": _format_p_value})
 
 
 def _format(value: float | None, form: str) -> str:

@@ -100,7 +100,7 @@ def write_package(
     readme = fill(
         read_template("readme.md"),
         package=name,
-        folder=folder,
+        folder=folder if re.fullmatch(r"[\w./-]+", folder) else json.dumps(folder),
         predictions=json.dumps(predictions),
         metrics=", ".join(f"`{metric}`" for metric in history.metrics),
         example=f"SELECT * FROM ({{{{ {call} }}}}) AS r",

@@ -6,13 +6,12 @@ It is of the newest periods and those of a run.
 import warnings
 from collections.abc import Sequence
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import polars as pl
-from jinja2 import Environment, StrictUndefined
 
+from sqleval.common.pages import load_page
 from sqleval.common.whole_file import remove_drafts, write_text
 from sqleval.errors import SqlevalError, UnmatchedRows
 from sqleval.history.store import Selection, format_slice
@@ -82,11 +81,8 @@ def write_report(run: Run) -> list[str]:
 @cache
 def _load_template() -> Any:
     """Return the template of a report, compiled once."""
-    loader: Any = Environment(autoescape=True, undefined=StrictUndefined)
-    loader.filters |= {"number": _format_number, "thousands": _format_count}
-    return loader.from_string(
-        files("sqleval.jobs.outputs").joinpath("report.html").read_text(encoding="utf-8")
-    )
+    filters = {"number": _format_number, "thousands": _format_count}
+    return load_page("sqleval.jobs.outputs", "report.html", filters)
 
 
 def _find_periods(run: Run) -> list[str]:

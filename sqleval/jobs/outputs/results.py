@@ -10,13 +10,12 @@ from typing import Any
 import polars as pl
 
 from sqleval.common.periods import find_start
+from sqleval.common.visible import show_controls
 from sqleval.common.whole_file import remove_drafts, write_text
 from sqleval.history.store import format_slice
 from sqleval.jobs.result import Run
 from sqleval.jobs.sensitivity import measure_gates
 
-#: Characters that are not allowed in XML.
-_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 #: The labels for Prometheus besides the slice keys.
 _LABELS, _PERIOD = ("job_name", "metric", "slice"), "period"
 #: The statuses of verdicts, worst first.
@@ -118,8 +117,8 @@ def write_junit(run: Run) -> str:
     cases: list[Any] = []
     for row in run.all_verdicts.iter_rows(named=True):
         name = f"{row['gate']} [{row['period']}] {format_slice(row['slice'])}"
-        case = TestCase(_NOT_XML.sub("\ufffd", name), run.job.name)
-        text = _describe_verdict(row)
+        case = TestCase(show_controls(name), run.job.name)
+        text = show_controls(_describe_verdict(row), keep="\n")
         if row["status"] == "failed":
             case.result = [Failure(text, type_="gate")]
         elif row["status"] != "passed":
@@ -127,7 +126,7 @@ def write_junit(run: Run) -> str:
         cases.append(case)
     for error in run.errors:
         case = TestCase("evaluation", run.job.name)
-        case.result = [Failure(_NOT_XML.sub("\ufffd", error), type_="evaluation")]
+        case.result = [Failure(show_controls(error, keep="\n"), type_="evaluation")]
         cases.append(case)
     _number_names(cases)
     suite = TestSuite(run.job.name)

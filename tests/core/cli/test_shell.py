@@ -13,7 +13,6 @@ import pytest
 
 import sqleval
 from sqleval import SourceError
-from sqleval.cli.signals import open_closed_streams
 from tests.support.commands import run as run_here
 from tests.support.commands import start_programs
 
@@ -70,15 +69,6 @@ def test_every_command_with_rows_reads_stdin(
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
     done = run_here(*command, code=code)
     assert message in done.stderr
-
-
-def test_closed_streams_are_the_null_device(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("stdin", "stdout"):
-        monkeypatch.setattr(sys, name, None)
-    open_closed_streams()
-    with sys.stdin, sys.stdout:
-        assert sys.stdin.read() == ""
-        print("nothing", flush=True)
 
 
 JOB = """\

@@ -41,7 +41,7 @@ ALLOWED = {
 }
 #: The libraries that a folder may import, besides Python's own.
 LIBRARIES = {
-    "common": "sqlglot adbc_driver_postgresql",
+    "common": "sqlglot adbc_driver_postgresql jinja2 markupsafe",
     "catalog": "sqlglot yaml",
     "inputs": "sqlglot polars pyarrow fsspec aiohttp deltalake pyiceberg polars_iceberg lance "
     "adbc_driver_sqlite",
@@ -61,9 +61,9 @@ LIBRARIES = {
     "export": "sqlglot yaml",
     "inspection": "",
     "drifts": "polars",
-    "report": "polars jinja2",
+    "report": "polars",
     "selection": "polars",
-    "jobs": "polars pydantic pydantic_core yaml jinja2 prometheus_client junitparser "
+    "jobs": "polars pydantic pydantic_core yaml prometheus_client junitparser "
     "openlineage mlflow alembic tenacity",
     "cli": "click rich polars pythonjsonlogger opentelemetry",
     imports.TOP: "",

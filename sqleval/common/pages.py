@@ -1,0 +1,34 @@
+"""Opens the templates of HTML pages, in which no value is markup."""
+
+from collections.abc import Callable, Mapping
+from importlib.resources import files
+from typing import Any
+
+from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup
+
+from sqleval.common.visible import show_controls
+
+
+def _show(value: object) -> object:
+    """Make the control characters of a text visible; charts are markup, and stay."""
+    if isinstance(value, str) and not isinstance(value, Markup):
+        return show_controls(value, keep="\n")
+    return value
+
+
+def load_page(package: str, name: str, filters: Mapping[str, Callable[..., str]]) -> Any:
+    """Return a template in a package: each value that it shows is escaped.
+
+    Parameters
+    ----------
+    package : str
+        The package, such as ``sqleval.report``.
+    name : str
+        The file in it.
+    filters : mapping
+        Functions that the template calls, by name.
+    """
+    loader: Any = Environment(autoescape=True, undefined=StrictUndefined, finalize=_show)
+    loader.filters |= dict(filters)
+    return loader.from_string(files(package).joinpath(name).read_text(encoding="utf-8"))
