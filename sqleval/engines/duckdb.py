@@ -34,6 +34,7 @@ from sqleval.engines.duckdb_connection import (
     user_connection_lock,
 )
 from sqleval.engines.duckdb_databases import open_database_file
+from sqleval.engines.duckdb_files import attach_file
 from sqleval.engines.process import run_interruptibly
 from sqleval.errors import EngineError, SourceError, get_first_line
 from sqleval.inputs.source import Source
@@ -75,7 +76,7 @@ def _keep_rows(con: Any, statement: str, params: dict[str, Value]) -> Any:
 def _attach(con: Any, path: str) -> Generator[None]:
     """Attach a database file as ``sqleval_output``."""
     try:
-        con.execute(f"ATTACH {write_literal(path)} AS sqleval_output")
+        con.execute(f"ATTACH {write_literal(path)} AS sqleval_output (TYPE duckdb)")
     except duckdb.Error as error:
         reason = get_first_line(error).partition(": ")[2]
         raised = EngineError if "not write" in reason else SourceError  # a full disk, or the path
@@ -297,8 +298,8 @@ class DuckDB(Engine):
             If there is no such file or table.
         """
         try:
-            with duckdb.connect(path, read_only=True) as con:
-                return take(ArrowStream(con.table(quote(name))))
+            with attach_file(path, "READ_ONLY") as con:
+                return take(ArrowStream(con.sql(f"FROM file.{quote(name)}")))
         except duckdb.Error as error:
             raise SourceError(f"cannot read {path}: {get_first_line(error)}") from error
 

@@ -69,7 +69,10 @@ def attach(con: duckdb.DuckDBPyConnection, path: str) -> Generator[str]:
         name = _name(key)
         try:
             # Also for a second statement: the first may read it in a database that was replaced.
-            con.execute(f"ATTACH IF NOT EXISTS {write_literal(key)} AS {quote(name)} (READ_ONLY)")
+            con.execute(
+                f"ATTACH IF NOT EXISTS {write_literal(key)} AS {quote(name)} "
+                "(READ_ONLY, TYPE duckdb)"
+            )
         except duckdb.Error as error:
             raise SourceError(f"cannot read {path!r}: {_explain(error)}") from error
         _attached.readers[key] += 1

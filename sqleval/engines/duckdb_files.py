@@ -14,14 +14,16 @@ import duckdb
 
 from sqleval.common.sql_text import write_literal
 from sqleval.common.whole_file import create_file
+from sqleval.engines.duckdb_opening import limits, open_for_file
 from sqleval.engines.process import raise_if_interrupted
 from sqleval.errors import EngineError, RequestError, SourceError, StoreBusy, get_first_line
+from sqleval.inputs.databases import is_sqlite
 
 #: In DuckDB's messages for a database that another process or connection uses.
 _BUSY = ("could not set lock", "different configuration", "conflict", "unique file handle")
-#: By process id, a connection in memory to which files are attached: this takes a twentieth of the
-#: time of opening the file as a database. A forked process cannot use the one of its parent.
-_CONNECTIONS: dict[int, duckdb.DuckDBPyConnection] = {}
+#: The connection in memory to which the last file was attached, by process, file and limits: to
+#: attach the file again takes a twentieth of the time of another connection.
+_open_connections: dict[tuple[Any, ...], duckdb.DuckDBPyConnection] = {}
 #: The error of a statement that reads a table which is not there.
 MissingTable = duckdb.CatalogException
 #: One thread at a time has a file attached.
@@ -47,9 +49,9 @@ def database(path: str, *, read_only: bool = False) -> Generator[Any]:
         if not (read_only or Path(path).exists()):
             # DuckDB empties a file that another process makes after it has looked for one, and
             # the first results of that process were lost.
-            with create_file(path) as draft, _attach(str(draft), "STORAGE_VERSION 'v1.4.0'"):
+            with create_file(path) as draft, attach_file(str(draft), "STORAGE_VERSION 'v1.4.0'"):
                 pass
-        with _attach(path, "READ_ONLY" if read_only else "READ_WRITE") as con:
+        with attach_file(path, "READ_ONLY" if read_only else "READ_WRITE") as con:
             if read_only:
                 yield con
                 return
@@ -61,28 +63,36 @@ def database(path: str, *, read_only: bool = False) -> Generator[Any]:
         text = re.split(r"\. (However|See also)\b", get_first_line(error))[0]
         busy = any(word in text.lower() for word in _BUSY)
         raised = StoreBusy if busy else EngineError
-        raise raised(f"the history {path}: {text}") from error
+        raise raised(f"the history {path}: {text}{_name_sqlite(path)}") from error
     except RuntimeError as error:
         raise_if_interrupted(error)
         raise
 
 
 @contextmanager
-def _attach(path: str, options: str) -> Generator[duckdb.DuckDBPyConnection]:
-    """Yield a connection to which a file is attached."""
+def attach_file(path: str, options: str) -> Generator[duckdb.DuckDBPyConnection]:
+    """Yield a connection to which a file is attached as ``file``, and that reads no other."""
     with _ONE_AT_A_TIME:
-        con = _CONNECTIONS.get(os.getpid())
+        key = (os.getpid(), os.path.abspath(path), *limits.items())  # noqa: PTH100
+        con = _open_connections.pop(key, None)
         if con is None:
-            con = _CONNECTIONS[os.getpid()] = duckdb.connect()
+            _close_others()
+            con = open_for_file(path, keeps_order=True)
         try:
-            con.execute(f"ATTACH {write_literal(path)} AS file ({options})")
+            con.execute(f"ATTACH {write_literal(key[1])} AS file ({options}, TYPE duckdb)")
             yield con
             con.execute("DETACH file")
         except BaseException:
             # With it end the transaction and the lock on the file, whatever has happened.
-            del _CONNECTIONS[os.getpid()]
             con.close()
             raise
+        _open_connections[key] = con
+
+
+def _close_others() -> None:
+    """Close what is open for other files; a forked process cannot use its parent's connection."""
+    for key in [key for key in _open_connections if key[0] == os.getpid()]:
+        _open_connections.pop(key).close()
 
 
 def install(write_script: Callable[[], str], path: str) -> None:
@@ -100,13 +110,14 @@ def install(write_script: Callable[[], str], path: str) -> None:
     if not path:
         raise RequestError("--install: name the DuckDB file that gets the macros")
     try:
-        with duckdb.connect() as con:
+        with open_for_file(path) as con:
+            attach = f"ATTACH {write_literal(os.path.abspath(path))} AS file"  # noqa: PTH100
             try:
                 # What every DuckDB that is still supported opens, and the least that has the types
                 # of a macro's arguments.
-                con.execute(f"ATTACH {write_literal(path)} AS file (STORAGE_VERSION 'v1.4.0')")
+                con.execute(f"{attach} (TYPE duckdb, STORAGE_VERSION 'v1.4.0')")
             except duckdb.InvalidInputException:
-                con.execute(f"ATTACH {write_literal(path)} AS file")  # a newer file keeps its own
+                con.execute(f"{attach} (TYPE duckdb)")  # a newer file keeps its own
             con.execute("USE file")
             before = _list_macros(con)
             con.execute(write_script())
@@ -114,7 +125,12 @@ def install(write_script: Callable[[], str], path: str) -> None:
             for name, kind in before - _list_macros(con):
                 con.execute(f'DROP {kind} sqleval."{name}"')
     except duckdb.Error as error:
-        raise SourceError(f"cannot make macros in {path}: {get_first_line(error)}") from error
+        text = get_first_line(error) + _name_sqlite(path)
+        raise SourceError(f"cannot make macros in {path}: {text}") from error
+
+
+def _name_sqlite(path: str) -> str:
+    return " (it is a SQLite file)" if is_sqlite(path) else ""
 
 
 def _list_macros(con: Any) -> set[tuple[str, str]]:

@@ -4,31 +4,27 @@ from __future__ import annotations
 
 import atexit
 import os
-import tempfile
 import threading
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, TypeVar
 
 import duckdb
 
-from sqleval.common.sql_text import write_literal
+from sqleval.common.forks import refuse_fork
 from sqleval.engines.confinement import confinement
+from sqleval.engines.duckdb_opening import (
+    READ_AHEAD,
+    confine_to,
+    limits,
+    open_database,
+    set_limit,
+)
 from sqleval.engines.waiting import is_watched, wait_for
 from sqleval.errors import EngineError, RequestError, get_first_line
 
 T = TypeVar("T")
-#: Settings that this package changes for single statements; a confined database allows them.
-_CONFIGURED = [
-    "enable_optimizer", "enable_progress_bar", "enable_progress_bar_print", "memory_limit",
-    "perfect_ht_threshold", "preserve_insertion_order", "read_ahead_depth", "temp_directory",
-    "threads",
-]  # fmt: skip
-#: Row groups that DuckDB 2 reads before they are decoded; by itself it reads as many as the memory
-#: limit allows.
-READ_AHEAD = 1
 
 
 class _Database:
@@ -41,7 +37,6 @@ class _Database:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._process = 0
-        self._settings: dict[str, str | int] = {}
         self._opening: Future[duckdb.DuckDBPyConnection] = Future()
         self._inherited: list[Future[duckdb.DuckDBPyConnection]] = []
         self._is_confined = False
@@ -61,11 +56,7 @@ class _Database:
             there either, would wait for them for ever.
         """
         with self._lock:
-            if self._process not in (0, os.getpid()):
-                raise EngineError(
-                    "this process was forked from one that had used sqleval, and a fork has none "
-                    "of the threads of Polars and DuckDB; start workers by 'spawn' or 'forkserver'"
-                )
+            refuse_fork(self._process)
             self._start()
 
     def _start(self) -> Future[duckdb.DuckDBPyConnection]:
@@ -83,7 +74,7 @@ class _Database:
 
     def _open(self, opening: Future[duckdb.DuckDBPyConnection]) -> None:
         try:
-            opening.set_result(self._connect())
+            opening.set_result(open_database())
         except Exception as error:
             opening.set_exception(error)
 
@@ -113,36 +104,16 @@ class _Database:
     def _is_current(self, opening: Future[duckdb.DuckDBPyConnection]) -> bool:
         return self._opening is opening and self._process == os.getpid()
 
-    def _connect(self) -> duckdb.DuckDBPyConnection:
-        con = duckdb.connect(
-            config={
-                # Every result has its ORDER BY; to keep rows in order before that costs a quarter.
-                # DuckDB 1 would lose that ORDER BY as well, where a statement has several CTEs.
-                "preserve_insertion_order": duckdb.__version__.startswith("1."),
-                # A name in a query= must never mean a Python variable of this package.
-                "python_enable_replacements": False,
-                # The default would spill into the working directory.
-                "temp_directory": _name_spill_folder(tempfile.gettempdir()),
-            }
-        )
-        if not duckdb.__version__.startswith("1."):
-            con.execute(f"SET GLOBAL read_ahead_depth = {READ_AHEAD}")
-        # The zone of the machine, which is the default, would change what a condition means.
-        con.execute("SET GLOBAL TimeZone = 'UTC'")
-        for name, value in self._settings.items():
-            _set(con, name, value)
-        return con
-
     def configure(self, settings: Mapping[str, str | int]) -> None:
         """Set DuckDB's settings, in databases that are opened later too."""
         with self._hold() as con:
             for name, value in settings.items():
                 try:
-                    _set(con, name, value)
+                    set_limit(con, name, value)
                 except duckdb.Error as error:
                     text = get_first_line(error).partition(": ")[2]
                     raise RequestError(f"{name}={value!r}: {text}") from error
-                self._settings[name] = value
+                limits[name] = value
 
     def close(self) -> None:
         """Close the database, and remove what it has spilled."""
@@ -167,7 +138,7 @@ class _Database:
         with self._hold() as con:
             # Only now: settings can no longer be changed afterwards.
             if confinement.paths is not None and not self._is_confined:
-                _confine(con, confinement.paths)
+                confine_to(con, confinement.paths)
                 self._is_confined = True
             return con.cursor()
 
@@ -193,33 +164,6 @@ class _Database:
                     self._text_readers -= 1
                     if not self._text_readers:
                         con.execute(f"SET GLOBAL read_ahead_depth = {READ_AHEAD}")
-
-
-def _confine(con: duckdb.DuckDBPyConnection, paths: Sequence[str]) -> None:
-    """Refuse other files, the network, extensions and changes of these settings."""
-    settings = con.execute("SELECT name FROM duckdb_settings()").fetchall()
-    setting_names = {name for (name,) in settings}
-    listed = {
-        "allowed_directories": [path for path in paths if path.endswith("/")],
-        "allowed_paths": [path for path in paths if not path.endswith("/")],
-        "allowed_configs": [name for name in _CONFIGURED if name in setting_names],
-    }
-    for name, values in listed.items():
-        texts = ", ".join(map(write_literal, values))
-        con.execute(f"SET GLOBAL {name} = [{texts}]")
-    con.execute("SET GLOBAL enable_external_access = FALSE")
-    con.execute("SET GLOBAL lock_configuration = TRUE")
-
-
-def _set(con: duckdb.DuckDBPyConnection, name: str, value: str | int) -> None:
-    if name == "temp_directory":
-        value = _name_spill_folder(str(value))
-    con.execute(f"SET GLOBAL {name} = {write_literal(str(value))}")
-
-
-def _name_spill_folder(folder: str) -> str:
-    """Return the folder that this process spills to; a shared one would be overwritten."""
-    return str(Path(folder) / f"sqleval-{os.getpid()}")
 
 
 _database = _Database()

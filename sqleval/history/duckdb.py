@@ -21,6 +21,24 @@ from sqleval.history.store import (
 )
 
 
+@contextmanager
+def _open(path: str, *, read_only: bool = False) -> Generator[Any]:
+    """Yield a connection to a history, which has tables alone.
+
+    Raises
+    ------
+    EngineError
+        If a view has the name of a table.
+    """
+    with database(path, read_only=read_only) as con:
+        views = con.execute(
+            "SELECT view_name FROM duckdb_views() WHERE database_name = 'file'"
+        ).fetchall()
+        if view := next((name for (name,) in views if name in TABLES), None):
+            raise EngineError(f"the history {path}: {view} is a view, and must be a table")
+        yield con
+
+
 def _create_tables(con: Any) -> None:
     """Create the tables that a new file, or one of an older release, lacks."""
     stored = con.execute(
@@ -39,7 +57,7 @@ def _create(path: str) -> Generator[Any]:
         Path(path).parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise EngineError(f"the history {path}: {error}") from error
-    with database(path) as con:
+    with _open(path) as con:
         _create_tables(con)
         yield con
 
@@ -52,8 +70,9 @@ def _remove(con: Any, table: str, job: str, periods: Sequence[str]) -> None:
 
 
 def _insert(con: Any, table: str, frame: pl.DataFrame) -> None:
-    """Add rows to a table; DuckDB finds the frame by the name of the argument."""
-    con.execute(f"INSERT INTO file.{table} BY NAME SELECT * FROM frame")
+    con.register("added_rows", frame)
+    con.execute(f"INSERT INTO file.{table} BY NAME SELECT * FROM added_rows")
+    con.unregister("added_rows")
 
 
 @dataclass(frozen=True)
@@ -73,7 +92,7 @@ class DuckDB:
         # Rows come in the order in which they were written: DuckDB keeps it, with no time to sort.
         start = "SELECT DISTINCT" if only.distinct else "SELECT"
         statement = f"{start} {columns} FROM file.{table}{where}"
-        with database(self.path, read_only=True) as con:
+        with _open(self.path, read_only=True) as con:
             try:
                 rows = con.sql(statement, params=parameters.values)
             except MissingTable:
@@ -109,7 +128,7 @@ class DuckDB:
 
     def replace_definitions(self, job: str, definitions: Mapping[str, str]) -> None:
         """Replace definition hashes in the results of a job: old hash to new hash."""
-        with database(self.path) as con:
+        with _open(self.path) as con:
             con.executemany(
                 "UPDATE file.sqleval_history SET definition = ? WHERE job = ? AND definition = ?",
                 [[new, job, old] for old, new in definitions.items()],
@@ -117,14 +136,14 @@ class DuckDB:
 
     def remove(self, job: str, periods: Sequence[str]) -> None:
         """Remove the results of these periods, and those that they had replaced."""
-        with database(self.path) as con:
+        with _open(self.path) as con:
             _create_tables(con)
             for table in ("sqleval_history", "sqleval_restated"):
                 _remove(con, table, job, periods)
 
     def compact(self) -> None:
         """Write each table anew, to the free blocks, so that the end of the file is cut off."""
-        with database(self.path) as con:
+        with _open(self.path) as con:
             _create_tables(con)
             for table in TABLES:
                 con.execute(

@@ -81,6 +81,7 @@ ONLY = {
         "engines.duckdb_connection",
         "engines.duckdb_databases",
         "engines.duckdb_files",
+        "engines.duckdb_opening",
         "engines.process",
     },
     "pyarrow": {

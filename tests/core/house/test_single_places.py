@@ -14,6 +14,8 @@ PLACES = {
     # No value is markup.
     "Console": {"cli.output"},
     "Environment": {"common.pages"},
+    # Limits, and no extension that nobody asked for.
+    "duckdb.connect": {"engines.duckdb_opening"},
 }
 
 

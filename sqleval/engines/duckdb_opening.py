@@ -1,0 +1,110 @@
+"""Opens every connection to DuckDB with the limits of this process, and confines it to files."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterable
+from glob import escape
+from pathlib import Path
+
+import duckdb
+
+from sqleval.common.sql_text import write_literal
+
+#: Settings that this package changes for single statements; a confined database allows them.
+_CONFIGURED = [
+    "enable_optimizer", "enable_progress_bar", "enable_progress_bar_print", "memory_limit",
+    "perfect_ht_threshold", "preserve_insertion_order", "read_ahead_depth", "temp_directory",
+    "threads",
+]  # fmt: skip
+#: Row groups that DuckDB 2 reads before they are decoded; by itself it reads as many as the memory
+#: limit allows.
+READ_AHEAD = 1
+#: What DuckDB writes beside a file, by its ending.
+_BESIDE = ("", ".wal", ".wal.checkpoint", ".wal.recovery")
+#: Memory, threads and the folder to spill to, as `sqleval.configure` has set them.
+limits: dict[str, str | int] = {}
+
+
+def open_database(*, keeps_order: bool = False) -> duckdb.DuckDBPyConnection:
+    """Return a connection to a new database in memory.
+
+    It loads no extension: DuckDB would download one for a name that it does not know, or for a
+    file of another database.
+
+    Parameters
+    ----------
+    keeps_order : bool
+        Whether rows come in the order in which they were written.
+    """
+    con = duckdb.connect(
+        config={
+            # A result of a statement has its ORDER BY; to keep rows in order before that costs a
+            # quarter. DuckDB 1 would lose that ORDER BY as well, where it has several CTEs.
+            "preserve_insertion_order": keeps_order or duckdb.__version__.startswith("1."),
+            # A name in a query= must never mean a Python variable of this package.
+            "python_enable_replacements": False,
+            "autoinstall_known_extensions": False,
+            "autoload_known_extensions": False,
+            # The default would spill into the working directory.
+            "temp_directory": _name_spill_folder(tempfile.gettempdir()),
+        }
+    )
+    if not duckdb.__version__.startswith("1."):
+        con.execute(f"SET GLOBAL read_ahead_depth = {READ_AHEAD}")
+    # The zone of the machine, which is the default, would change what a condition means.
+    con.execute("SET GLOBAL TimeZone = 'UTC'")
+    for name, value in limits.items():
+        set_limit(con, name, value)
+    return con
+
+
+def set_limit(con: duckdb.DuckDBPyConnection, name: str, value: str | int) -> None:
+    """Set a limit of a database."""
+    if name == "temp_directory":
+        value = _name_spill_folder(str(value))
+    con.execute(f"SET GLOBAL {name} = {write_literal(str(value))}")
+
+
+def _name_spill_folder(folder: str) -> str:
+    """Return the folder that this process spills to; a shared one would be overwritten."""
+    return str(Path(folder) / f"sqleval-{os.getpid()}")
+
+
+def confine_to(con: duckdb.DuckDBPyConnection, paths: Iterable[str]) -> None:
+    """Refuse other files, the network, extensions and changes of these settings.
+
+    Parameters
+    ----------
+    con : DuckDBPyConnection
+        The database; it stays confined.
+    paths : iterable of str
+        Files, and folders that end in a slash.
+    """
+    paths = [*paths]
+    settings = con.execute("SELECT name FROM duckdb_settings()").fetchall()
+    setting_names = {name for (name,) in settings}
+    listed = {
+        "allowed_directories": [path for path in paths if path.endswith("/")],
+        "allowed_paths": [path for path in paths if not path.endswith("/")],
+        "allowed_configs": [name for name in _CONFIGURED if name in setting_names],
+    }
+    for name, values in listed.items():
+        texts = ", ".join(map(write_literal, values))
+        con.execute(f"SET GLOBAL {name} = [{texts}]")
+    con.execute("SET GLOBAL enable_external_access = FALSE")
+    con.execute("SET GLOBAL lock_configuration = TRUE")
+
+
+def open_for_file(path: str, *, keeps_order: bool = False) -> duckdb.DuckDBPyConnection:
+    """Return a connection to a new database that may touch one file of DuckDB, and no other.
+
+    What stands in the file, such as a view, could read any file of the machine.
+    """
+    con = open_database(keeps_order=keeps_order)
+    places = {os.path.abspath(path), os.path.realpath(path)}  # noqa: PTH100
+    files = [f"{place}{ending}" for place in places for ending in _BESIDE]
+    # DuckDB gets a file as a pattern that matches it alone, and compares that.
+    confine_to(con, {*files, *map(escape, files)})
+    return con
