@@ -273,6 +273,8 @@ def _print_error(text: str, code: Exit) -> Exit:
 
 
 def _call(arguments: Sequence[str]) -> int | None:
+    if wrong := next((each for each in arguments if "\0" in each), None):
+        raise RequestError(f"{wrong!r} holds the character NUL, which no path or name may have")
     try:
         return sqleval.main(arguments, prog_name="sqleval", standalone_mode=False)
     except click.exceptions.NoArgsIsHelpError as error:

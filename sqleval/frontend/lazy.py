@@ -1,6 +1,5 @@
 """Runs statements when a lazy frame is collected, and raises the problems of their audit."""
 
-import os
 import warnings
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
@@ -8,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
-from polars.io.plugins import register_io_source
 
 from sqleval.catalog.portable import find_unportable
 from sqleval.common.sql_text import Value
@@ -18,6 +16,7 @@ from sqleval.compiler.builder import Plan
 from sqleval.compiler.statement import Statement
 from sqleval.engines.audit import remove_audit, report_audit
 from sqleval.engines.base import Engine
+from sqleval.engines.lazy_frames import create_lazy_frame
 from sqleval.engines.waiting import on_pulse
 from sqleval.errors import DataError, FewerPoints, ManySlices
 from sqleval.frontend import plan
@@ -42,8 +41,6 @@ from sqleval.inputs.where import write_key_condition
 # Polars runs this module in a thread of its own, where no signal arrives. After Ctrl-C its next
 # operation raises, so a trivial operation shows whether the user has interrupted.
 on_pulse.append(lambda: pl.select(pl.lit(1)))
-#: The process in which Polars has collected such a frame; a fork starts with its number.
-_process = 0
 #: Compiles a statement for a plan and a predicate over the source.
 Compile = Callable[[Plan, str | None], Statement]
 #: Completes the rows of a statement, given the predicate over the source.
@@ -123,8 +120,6 @@ class LazyStatements:
         def read(
             columns: list[str] | None, predicate: pl.Expr | None, n_rows: int | None, _: int | None
         ) -> Iterator[pl.DataFrame]:
-            global _process
-            _process = os.getpid()
             needed_columns = None
             if columns is not None:
                 also = predicate.meta.root_names() if predicate is not None else []
@@ -152,9 +147,7 @@ class LazyStatements:
                 frame = frame.filter(predicate)
             yield frame.select(columns) if columns is not None else frame
 
-        if _process not in (0, os.getpid()):
-            self.engine.open_soon()  # Raises: Polars would wait for its threads for ever.
-        return register_io_source(keep_span(read), schema=schema)
+        return create_lazy_frame(keep_span(read), schema)
 
     def _write_predicate(self, predicate: pl.Expr) -> str | None:
         keys = {column.name for column in self.binding.by}

@@ -131,4 +131,6 @@ def open_store(
         If the store needs an extra that is not installed.
     """
     check_no_password(url)
+    if "\0" in url:
+        raise RequestError(f"the history {url!r}: no path holds the character NUL")
     return find_store_kind(url).open(url, password, options or {})

@@ -105,7 +105,7 @@ def is_sqlite(path: str) -> bool:
     try:
         with Path(path).open("rb") as file:
             return file.read(len(_SQLITE_BEGINS)) == _SQLITE_BEGINS
-    except OSError:
+    except (OSError, ValueError):  # such as a name with the character NUL
         return False
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import polars as pl
-from polars.io.plugins import register_io_source
 
 from sqleval.common.telemetry import keep_span
+from sqleval.engines.lazy_frames import create_lazy_frame
 
 
 def defer_frame(compute: Callable[[], pl.DataFrame], schema: pl.Schema) -> pl.LazyFrame:
@@ -35,4 +35,4 @@ def defer_frame(compute: Callable[[], pl.DataFrame], schema: pl.Schema) -> pl.La
         frame = frame if predicate is None else frame.filter(predicate)
         yield frame if columns is None else frame.select(columns)
 
-    return register_io_source(keep_span(read), schema=schema)
+    return create_lazy_frame(keep_span(read), schema)

@@ -8,10 +8,10 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import polars as pl
-from polars.io.plugins import register_io_source
 
 from sqleval.common.sql_text import quote
 from sqleval.engines.base import Engine
+from sqleval.engines.lazy_frames import create_lazy_frame
 from sqleval.engines.opening import open_engine, refuse_options
 from sqleval.engines.warehouse import Warehouse
 from sqleval.errors import RequestError
@@ -56,7 +56,7 @@ def to_lazy_frame(split: Split) -> pl.LazyFrame:
             finally:
                 reader.close()
 
-    return register_io_source(read, schema=split.schema)
+    return create_lazy_frame(read, split.schema)
 
 
 def open_split(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from datetime import timedelta
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any, cast, get_args
 
 from pydantic import (
     BaseModel,
@@ -76,6 +76,15 @@ class Strict(BaseModel):
     """A part of a job file: immutable; an unknown key is an error."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _check_no_nul(cls, value: object) -> object:
+        """Refuse the character NUL in a text: no path, column or command may hold it."""
+        values = cast("list[object]", value) if isinstance(value, list) else [value]
+        if any(isinstance(each, str) and "\0" in each for each in values):
+            raise ValueError(f"{value!r} holds the character NUL, which no path or name may have")
+        return cast("object", value)
 
     @field_validator("*", mode="before")
     @classmethod

@@ -186,6 +186,30 @@ def test_a_fork_opens_a_database_of_its_own(tmp_path: Path) -> None:
     assert run(FORKED, str(path)).split() == ["True", "[(1,)]", "0", "0"]
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks on this system")
+def test_a_frame_from_before_a_fork_is_an_error() -> None:
+    assert run(FRAMES).split() == ["True"] * 3
+
+
+FRAMES = """
+import os, polars as pl, sqleval, warnings
+warnings.simplefilter("ignore")  # of a fork beside threads
+rows = pl.DataFrame({"k": [1, 2, 3, 4], "y": [0, 1, 0, 1], "p": [0.1, 0.4, 0.3, 0.8]})
+bound = sqleval.scan(rows, label="y", score={"a": "p", "b": "p"})
+frames = [bound.evaluate("roc_auc"), bound.compare("roc_auc"), sqleval.split(rows, key="k")]
+frames[0].collect()
+for frame in frames:
+    child = os.fork()
+    if child == 0:
+        try:
+            frame.filter(pl.lit(True)).collect()
+        except pl.exceptions.ComputeError as error:
+            print("start workers by 'spawn'" in str(error), flush=True)
+        os._exit(0)
+    os.waitpid(child, 0)
+"""
+
+
 FORKED = """
 import os, sqleval, sys, threading, warnings
 from sqleval.engines import process, waiting
