@@ -125,6 +125,7 @@ def read_expected(store: Store, *, metrics: Sequence[str] = (), **chosen: Any) -
     """
     names = [*metrics, *(f"expected({name})" for name in metrics)]
     rows = read_rows(store, metrics=names, **chosen)
+    rows = rows.filter(~pl.col("metric").str.starts_with("arrived("))
     is_expected = find_metric_kind(pl.col("metric")) == "expected"
     on = ["job", "period", "slice", "metric"]
     name = pl.col("metric").str.strip_prefix("expected(").str.strip_suffix(")")

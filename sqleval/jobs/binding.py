@@ -185,8 +185,10 @@ def _write_time_range(
     margin = timedelta(hours=3 if in_zone and zone not in (None, "UTC") else 0)
     ranges: list[tuple[datetime, datetime]] = []
     for period in sorted(periods):
-        start = find_start(period, zone) - margin
-        end = find_end(period, job.period.grain, zone) + margin
+        start = find_start(period, zone)
+        end = find_end(period, job.period.grain, zone)
+        if margin:  # as instants: local time may skip a whole day, as in Apia on 2011-12-30
+            start, end = start.astimezone(UTC) - margin, end.astimezone(UTC) + margin
         if ranges and ranges[-1][1] >= start:
             start = ranges.pop()[0]
         ranges.append((start, end))

@@ -1,10 +1,12 @@
 """Compares the files of a job's sources, and its results, with those in the history."""
 
+import json
 from collections.abc import Mapping, Sequence
 
 import polars as pl
 
-from sqleval.history.store import RESTATED
+from sqleval.history.store import RESTATED, parse_slice_keys
+from sqleval.jobs.databases import is_database
 from sqleval.jobs.lake import Lake
 
 #: Names of files in a message.
@@ -111,6 +113,45 @@ def find_lost_results(
         gone = [text for text in slices if text not in kept]
         lost[period] = [text for text in gone if has_no_slice or text in failed | empty]
     return {period: slices for period, slices in lost.items() if slices}
+
+
+def find_uncounted_rows(lake: Lake, rows: pl.DataFrame) -> dict[str, str]:
+    """Return an error for each period whose results are of fewer rows than its files have.
+
+    Every row is used or left out, so that a smaller number means that rows got lost on the way.
+
+    Parameters
+    ----------
+    lake : Lake
+        The files of the sources, with the rows that were counted in them.
+    rows : polars.DataFrame
+        New results of some periods.
+    """
+    job = lake.job
+    # A condition leaves rows out without a count, and a database may have changed meanwhile.
+    has_other_rows = job.where is not None or job.counts is not None or job.from_state is not None
+    if has_other_rows or is_database(lake.find_snapshot("source")):
+        return {}
+    keys = {text: ",".join(sorted(parse_slice_keys(text))) for text in rows["slice"].unique()}
+    models = {text: str(json.loads(text).get("model")) for text in keys}
+    groups = {
+        "set": pl.col("slice").replace_strict(keys, return_dtype=pl.String),
+        "model": pl.col("slice").replace_strict(models, return_dtype=pl.String),
+    }
+    failed = rows.filter(pl.col("error").is_not_null())["period"]
+    sums = (
+        rows.filter(~pl.col("period").is_in(failed.implode()))
+        .with_columns(**groups)
+        .group_by("period", "metric", *groups)
+        .agg(n=(pl.col("n") + pl.col("n_dropped")).sum())
+        .group_by("period", maintain_order=True)
+        .agg(pl.col("n").max())
+    )
+    return {
+        period: f"the results are of {n:,} rows, and the files have {counted:,} of this period"
+        for period, n in sums.iter_rows()
+        if n < (counted := lake.count_rows(period))
+    }
 
 
 def _list_slices(rows: pl.DataFrame) -> dict[str, list[str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 import polars as pl
 
@@ -16,8 +16,8 @@ MAX_PERIODS = 10_000
 
 
 def find_period_end(job: Job, period: str) -> datetime:
-    """Return when a period is over."""
-    return periods.find_end(period, job.period.grain, job.period.timezone)
+    """Return when a period is over, in UTC: local times that clocks skip have no differences."""
+    return periods.find_end(period, job.period.grain, job.period.timezone).astimezone(UTC)
 
 
 def find_ready_time(job: Job, period: str) -> datetime:
@@ -137,7 +137,7 @@ def list_waiting_periods(
 def _list_next_periods(job: Job, last: str, as_of: datetime) -> list[str]:
     """Return the periods after the last one that are over; their labels may come later."""
     grain, timezone = job.period.grain, job.period.timezone
-    first, most = periods.find_end(last, grain, timezone), MAX_PERIODS * periods.LENGTHS[grain]
+    first, most = find_period_end(job, last), MAX_PERIODS * periods.LENGTHS[grain]
     if as_of - first > most:  # only then is there a time so long before: 10,000 years are not
         first = as_of - most
     listed = periods.list_periods(first, as_of, grain, timezone)

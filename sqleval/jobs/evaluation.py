@@ -23,7 +23,7 @@ from sqleval.errors import (
 from sqleval.frontend.predictions import Predictions
 from sqleval.history.store import RESULTS
 from sqleval.inputs.binding import Binding, name_set
-from sqleval.jobs import states
+from sqleval.jobs import changes, states
 from sqleval.jobs.arrivals import count_arrived_rows
 from sqleval.jobs.binding import bind_periods, find_period_key, prepare_metrics
 from sqleval.jobs.definitions import list_definitions, name_metric
@@ -255,9 +255,11 @@ def evaluate_periods(
     empty = [period for period in periods if period not in evaluated]
     frames.append(_create_empty_rows(empty, metrics))
     seconds = (time.perf_counter() - started) / len(periods)
-    rows = pl.concat(frames, how="diagonal_relaxed").join(
-        definitions, on="metric", how="left", maintain_order="left", suffix="_now"
-    )
+    rows = pl.concat(frames, how="diagonal_relaxed")
+    for lost, error in changes.find_uncounted_rows(lake, rows).items():
+        rows = rows.filter(pl.col("period") != lost)
+        rows = pl.concat([rows, _create_error_rows(lost, "{}", metrics, error)], how="diagonal")
+    rows = rows.join(definitions, on="metric", how="left", maintain_order="left", suffix="_now")
     if "definition_now" in rows.columns:
         rows = rows.with_columns(definition=pl.coalesce("definition", "definition_now"))
     period = pl.col("period")

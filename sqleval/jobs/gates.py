@@ -2,7 +2,7 @@
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import polars as pl
@@ -208,4 +208,4 @@ def find_last_complete(job: Job, as_of: datetime) -> str:
     """Return the last period that is over at this time."""
     grain, timezone = job.period.grain, job.period.timezone
     now = find_start(find_period(as_of, grain, timezone), timezone)
-    return find_period(now - timedelta(seconds=1), grain, timezone)
+    return find_period(now.astimezone(UTC) - timedelta(seconds=1), grain, timezone)

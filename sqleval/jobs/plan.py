@@ -187,7 +187,7 @@ def decide_periods(
 def _describe_wait(job: Job, ready: datetime) -> str:
     """Return until when a period waits."""
     cause = "labels mature until" if job.labels else "not over until"
-    return f"{cause} {ready:%Y-%m-%d %H:%M}"
+    return f"{cause} {ready.astimezone(periods.find_zone(job.period.timezone)):%Y-%m-%d %H:%M}"
 
 
 def list_early_dates(job: Job, decisions: Sequence[Decision], options: RunOptions) -> list[str]:

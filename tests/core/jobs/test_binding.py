@@ -11,7 +11,7 @@ from sqleval.history.store import FILES
 from sqleval.jobs.binding import bind_periods
 from sqleval.jobs.counting import read_lake
 from tests.support.comparison import assert_frame_equal
-from tests.support.lake import Lake, rows
+from tests.support.lake import Lake, rows, steps
 
 _TIMES = [pl.Datetime("us"), pl.Datetime("us", "UTC")]
 
@@ -81,3 +81,58 @@ def test_a_slice_that_fails_among_several_sets_of_keys(lake: Lake) -> None:
         columns = ["period", "slice", "metric", "value", "n"]
         here = together.select(columns).join(alone, on=["period", "slice"], how="semi")
         assert_frame_equal(here, alone.select(columns))
+
+
+@pytest.mark.parametrize("kind", [*_TIMES, pl.Date, pl.String])
+def test_a_day_that_clocks_skip_loses_no_rows(lake: Lake, kind: pl.DataType) -> None:
+    """In Apia 2011-12-31 followed 2011-12-29."""
+    for path in lake.folder.glob("preds/2*.parquet"):
+        path.unlink()
+    zone = "Pacific/Apia"
+    first, last = (find_start(name, zone).astimezone(UTC) for name in ("2011-12-28", "2012-01-02"))
+    hours = int((last - first) / timedelta(hours=1))
+    at = pl.Series("at", [first + timedelta(hours=n) for n in range(hours)])
+    local = at.dt.convert_time_zone(zone)
+    column = {
+        str(pl.Date): local.dt.date(),
+        str(pl.String): local.dt.strftime("%Y-%m-%dT%H:%M%:z"),
+        str(_TIMES[0]): at.dt.replace_time_zone(None),
+    }.get(str(kind), at)
+    frame = pl.DataFrame({"y": pl.int_range(hours, eager=True) % 2, "p": 0.5, "at": column})
+    frame.write_parquet(lake.folder / "preds" / "all.parquet")
+    changes = {"by": None, "period": {"column": "at", "timezone": zone}, "gates": ["rows >= 24"]}
+    names = ["2011-12-28", "2011-12-29", "2011-12-31", "2012-01-01"]
+    for day in names:  # each of them is the last period that is over, and so the age is 0
+        night = find_start(day, zone).astimezone(UTC) + timedelta(hours=27)
+        done = lake.run(as_of=night, changes={**changes, "gates": ["age <= 0", "rows >= 24"]})
+        assert (done.errors, done.has_failed_gate) == ([], False)
+        assert steps(done)[day] == "evaluate"
+    (lake.folder / "history.duckdb").unlink()
+    done = lake.run(as_of=last, backfill=True)
+    found = lake.history().filter(metric="roc_auc").select("period", "n").sort("period")
+    assert found.rows() == [(name, 24) for name in names]
+
+
+def test_rows_that_get_lost_are_an_error(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        "sqleval.jobs.binding._write_time_range", lambda *_: ("s.key % 4 = 0", True)
+    )
+    done = lake.run()
+    assert done.errors == [
+        "2026-01-04 all rows: the results are of 30 rows, and the files have 120 of this period"
+    ]
+
+
+@pytest.mark.parametrize("zone", ["America/New_York", "Australia/Lord_Howe"])
+def test_local_times_of_the_doubled_hour_are_one_period(lake: Lake, zone: str) -> None:
+    for path in lake.folder.glob("preds/2*.parquet"):
+        path.unlink()
+    day = "2013-11-03" if zone == "America/New_York" else "2013-04-07"
+    times = [f"{day}T{n // 4:02}:{n % 4 * 15:02}" for n in range(24)]
+    frame = pl.DataFrame({"y": [0, 1] * 12, "p": [0.2, 0.7] * 12, "at": times})
+    frame.write_parquet(lake.folder / "preds" / "all.parquet")
+    period = {"column": "at", "timezone": zone, "grain": "hour"}
+    done = lake.run(backfill=True, changes={"by": None, "period": period})
+    assert done.errors == []
+    counts = lake.history().filter(metric="roc_auc")["n"]
+    assert counts.to_list() == [4] * 6
