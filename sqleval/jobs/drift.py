@@ -15,10 +15,10 @@ from sqleval.drifts.samples import open_sample
 from sqleval.errors import RequestError, SqlevalError
 from sqleval.frontend.predictions import Predictions
 from sqleval.jobs import states
-from sqleval.jobs.evaluation import write_slices
 from sqleval.jobs.file.model import Job
 from sqleval.jobs.file.parts import Gate
 from sqleval.jobs.listing import list_source
+from sqleval.jobs.slices import write_slices
 
 #: The distributions that a state holds.
 DISTRIBUTIONS = ("score", "prediction", "label", "mix")

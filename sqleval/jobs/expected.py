@@ -12,10 +12,11 @@ from sqleval.frontend.calibration import METRICS, describe_calibration
 from sqleval.frontend.predictions import Predictions
 from sqleval.jobs.binding import bind_periods
 from sqleval.jobs.definitions import create_arrival, create_expectation, list_definitions
-from sqleval.jobs.evaluation import collect, write_slices
+from sqleval.jobs.evaluation import collect
 from sqleval.jobs.file.model import Job
 from sqleval.jobs.lake import PERIOD, Lake
 from sqleval.jobs.past import Past
+from sqleval.jobs.slices import write_slices
 
 #: The last labelled periods, on which the calibration is checked.
 CHECKED = 7

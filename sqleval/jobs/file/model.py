@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path, PurePath
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from pydantic import (
     Field,
@@ -21,7 +21,9 @@ from sqleval.inputs.binding import Definition, Task
 from sqleval.inputs.databases import find_database, write_sqlite_url
 from sqleval.inputs.stores import expand_home, is_remote, split_kind
 from sqleval.jobs.file.fields import Environment, Span, Strict, allow_one, allow_text
+from sqleval.jobs.file.gate_checks import check_gates
 from sqleval.jobs.file.parts import (
+    Arrival,
     Baseline,
     Gate,
     History,
@@ -37,13 +39,6 @@ _ROW_KEYS = (
     "source", "label", "score", "prediction", "weight", "counts", "qid", "positive", "nulls",
     "task", "labels", "engine",
 )  # fmt: skip
-
-
-class Arrival(NamedTuple):
-    """What a job without labels checks: the key of the labels, and metrics of probabilities."""
-
-    key: str
-    metrics: tuple[str, ...]
 
 
 class Job(Strict):
@@ -220,7 +215,13 @@ class Job(Strict):
         self._check_slices()
         self._check_keep()
         self._check_expected()
-        self._check_gates()
+        self._check_ci()
+        check_gates(
+            self.gates, self.key_sets, has_baseline=self.baseline is not None,
+            has_ci=self.ci is not None,
+            has_states=self.states is not None or self.from_state is not None,
+            is_expected=self.expected,
+        )  # fmt: skip
         return self
 
     def _check_slices(self) -> None:
@@ -258,33 +259,11 @@ class Job(Strict):
         if self.score is None or self.qid is not None or self.task not in (None, "binary"):
             raise ValueError("expected: true needs two classes and a score, their probability")
 
-    def _check_gates(self) -> None:
+    def _check_ci(self) -> None:
         if self.ci_method is not None and self.ci is None:
             raise ValueError(f"ci_method: {self.ci_method} needs ci: 0.95")
         if self.replicates and self.ci is None:
             raise ValueError(f"replicates: {self.replicates} needs ci: 0.95")
-        for gate in self.gates:
-            if gate.parsed.reference == "baseline" and self.baseline is None:
-                raise ValueError(
-                    f"{gate.check!r} needs a baseline, such as "
-                    "baseline: {from: 2013-07-01, to: 2013-07-31}"
-                )
-            if gate.parsed.is_worse and self.ci is None:
-                raise ValueError(f"{gate.check!r} needs the standard errors of ci: 0.95")
-            if gate.parsed.is_drift and self.states is None and self.from_state is None:
-                raise ValueError(f"{gate.check!r} compares states; write states: states")
-            if gate.parsed.is_expected and not self.expected:
-                raise ValueError(f"{gate.check!r} is on an expected metric; write expected: true")
-            if gate.on != "value" and self.ci is None:
-                raise ValueError(f"{gate.check!r} is on {gate.on}, which needs ci: 0.95")
-            if gate.by is not None and sorted(gate.by) not in map(sorted, self.key_sets):
-                raise ValueError(
-                    f"{gate.check!r} is by {gate.by}, and the job's slices are {self.key_sets}"
-                )
-        names = [gate.name for gate in self.gates if gate.name is not None]
-        for name in names:
-            if names.count(name) > 1:
-                raise ValueError(f"two gates have the name {name!r}; choose another for one")
 
     def _check_state_folder(self) -> None:
         paths = [self.source] if isinstance(self.source, str) else self.source or []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
-from typing import Literal
+from typing import Literal, NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import Field, field_validator, model_validator
@@ -14,6 +14,13 @@ from sqleval.errors import RequestError
 from sqleval.history.opening import check_no_password, find_store_kind
 from sqleval.jobs.file.fields import Date, Environment, Span, Strict
 from sqleval.jobs.file.gate_text import Check, parse_check
+
+
+class Arrival(NamedTuple):
+    """What a job without labels checks: the key of the labels, and metrics of probabilities."""
+
+    key: str
+    metrics: tuple[str, ...]
 
 
 class Labels(Strict):
