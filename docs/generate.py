@@ -527,7 +527,7 @@ def _sources() -> str:
     extras = project["optional-dependencies"]
     rows = []
     for source, written, reader, extra, against, test in _read_table(file, "SOURCES"):
-        needs = f"`sqleval[{extra}]`: {', '.join(extras[extra])}" if extra else ""
+        needs = f"`.[{extra}]`: {', '.join(extras[extra])}" if extra else ""
         module, _, function = test.partition(".")
         words = function.removeprefix("test_").replace("_", " ")
         link = f"[{words}](../../tests/{module}.py)"

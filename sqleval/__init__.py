@@ -107,7 +107,8 @@ _HOMES = {
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
-        return import_module("importlib.metadata").version("sqleval")
+        distribution = import_module("sqleval.common.imports").DISTRIBUTION
+        return import_module("importlib.metadata").version(distribution)
     if name in _HOMES:
         return getattr(import_module(f"sqleval.{_HOMES[name]}"), name)
     raise AttributeError(f"module 'sqleval' has no attribute {name!r}")

@@ -51,6 +51,7 @@ from sqleval.cli.selection import bootstrap_632, resample, select
 from sqleval.cli.signals import hide_interrupt, name_interrupt, stop_on_sigterm
 from sqleval.cli.split import split
 from sqleval.cli.state import state
+from sqleval.common.imports import DISTRIBUTION
 from sqleval.common.interrupts import exit_on_interrupt, raise_on_interrupt
 from sqleval.errors import MissingChecksums, RequestError, UnmatchedRows
 
@@ -60,7 +61,7 @@ from sqleval.errors import MissingChecksums, RequestError, UnmatchedRows
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
-@click.version_option(package_name="sqleval")
+@click.version_option(package_name=DISTRIBUTION)
 def sqleval(debug: bool) -> None:
     """Evaluate predictions in files and databases: exact metrics, by slice, at any size."""
 

@@ -30,7 +30,7 @@ from sqleval.cli.screen import print_message
 def report(
     metrics: tuple[str, ...], ci: float, min_rows: int, output: str, **roles: Any
 ) -> None:  # fmt: skip
-    r"""Write one page: the better model, numbers, data, curves, slices. Needs sqleval[plot].
+    r"""Write one page: the better model, numbers, data, curves, slices. Needs Altair.
 
     \b
     Example:

@@ -7,7 +7,7 @@ from importlib.metadata import entry_points
 from typing import Any
 
 from sqleval.cli.screen import print_message
-from sqleval.common.imports import import_optional
+from sqleval.common.imports import advise_install, import_optional
 from sqleval.errors import MissingExtra
 
 _ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"
@@ -16,7 +16,7 @@ _SIGNALS = {
     "traces": ("OTEL_TRACES_EXPORTER", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"),
     "metrics": ("OTEL_METRICS_EXPORTER", "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT"),
 }
-#: The name of an exporter by protocol; over HTTP by default, as sqleval[otel] installs it.
+#: The name of an exporter by protocol; over HTTP by default, as the extra `otel` installs it.
 _PROTOCOLS = {"http/protobuf": "otlp_proto_http", "grpc": "otlp_proto_grpc"}
 
 
@@ -70,7 +70,7 @@ def _load_exporter(signal: str, name: str) -> Any:
     }
     exporters = [*entry_points(group=singular[signal], name=name)]
     if not exporters:
-        raise MissingExtra(f"no exporter {name!r} is installed; run pip install 'sqleval[otel]'")
+        raise MissingExtra(f"no exporter {name!r} is installed; run {advise_install('otel')}")
     return exporters[0].load()()
 
 

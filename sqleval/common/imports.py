@@ -1,6 +1,7 @@
 """Imports: a faster first import of large libraries, and the libraries of optional extras."""
 
 import gc
+import re
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -8,6 +9,9 @@ from importlib import import_module
 from typing import Any
 
 from sqleval.errors import MissingExtra
+
+#: The name under which this package is installed. On PyPI `sqleval` is another project.
+DISTRIBUTION = "sqleval-engine"
 
 
 @contextmanager
@@ -33,6 +37,22 @@ def pause_garbage_collector(module: str) -> Generator[None]:
             gc.enable()
 
 
+def advise_install(extra: str) -> str:
+    """Return the command that installs the libraries of an extra.
+
+    It names the libraries as the installed package requires them, and never this package, which an
+    index may not have, or may have from somebody else.
+    """
+    from importlib.metadata import requires  # late, as few messages need it
+
+    found: list[str] = []
+    for requirement in requires(DISTRIBUTION) or []:
+        library, _, marker = requirement.partition(";")
+        if re.search(rf"""extra == (['"]){re.escape(extra)}\1""", marker):
+            found.append(f"'{library.strip()}'")
+    return f"pip install {' '.join(found)}"
+
+
 def import_optional(module: str, extra: str, feature: str) -> Any:
     """Import a module that an optional extra installs.
 
@@ -41,7 +61,7 @@ def import_optional(module: str, extra: str, feature: str) -> Any:
     module : str
         The module.
     extra : str
-        The extra of sqleval that installs it.
+        The extra that installs it.
     feature : str
         What needs the module, for the message.
 
@@ -55,5 +75,5 @@ def import_optional(module: str, extra: str, feature: str) -> Any:
     except ImportError as error:
         package = module.partition(".")[0]
         raise MissingExtra(
-            f"{feature}: cannot import {package!r}; run pip install 'sqleval[{extra}]'"
+            f"{feature}: cannot import {package!r}; run {advise_install(extra)}"
         ) from error

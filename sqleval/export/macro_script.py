@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from importlib.metadata import version
 
 from sqleval.catalog.catalogue import builtin, find_sql_folder
+from sqleval.common.imports import DISTRIBUTION
 from sqleval.common.sql_text import write_literal
 from sqleval.export.macro_files import is_value, quote_argument
 from sqleval.export.macro_overloads import write_default, write_macros
@@ -85,7 +86,7 @@ def write_script() -> str:
     about = f"SELECT h.* FROM (VALUES\n{values}\n) AS h({', '.join(_HELP)})"
     parts = ["CREATE SCHEMA IF NOT EXISTS sqleval"]
     parts.append(
-        f"CREATE OR REPLACE MACRO sqleval.version() AS {write_literal(version('sqleval'))}"
+        f"CREATE OR REPLACE MACRO sqleval.version() AS {write_literal(version(DISTRIBUTION))}"
     )
     parts.append(
         "COMMENT ON MACRO sqleval.version IS "

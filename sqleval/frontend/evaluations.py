@@ -73,7 +73,7 @@ class Evaluations(LazyStatements):
         ci : float, optional
             Level of the intervals in ``low`` and ``high``, such as 0.95.
         ci_method : str, optional
-            ``wilson`` or ``clopper_pearson`` (exact, with ``sqleval[stats]``) for rates;
+            ``wilson`` or ``clopper_pearson`` (exact, with SciPy) for rates;
             ``delong`` for ROC AUC and Gini (value plus or minus quantile times standard error,
             cut at the ends of the range, instead of the scale of the logit); or the intervals of
             all metrics from replicates: ``bootstrap`` (normal, corrected for bias, and wider by

@@ -72,7 +72,7 @@ class Predictions(Comparisons):
             over 0 .. 1 then has 201 equally spaced points. ``low`` .. ``high`` covers each point
             with probability ``ci``, ``simultaneous_low`` .. ``simultaneous_high`` the whole curve.
             The bands come from the bootstrap (percentiles; sup-t); those of a calibration curve of
-            independent rows are exact intervals of the share in each bin. Needs ``sqleval[stats]``.
+            independent rows are exact intervals of the share in each bin. Needs SciPy.
         replicates, seed, cluster
             Of the bootstrap, as for `evaluate`; with ``ci`` replicates cannot be 0.
         **params

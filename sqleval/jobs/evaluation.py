@@ -11,6 +11,7 @@ from typing import Any
 
 import polars as pl
 
+from sqleval.common.imports import DISTRIBUTION
 from sqleval.common.sql_text import quote, write_literal
 from sqleval.engines.embedded import embedded
 from sqleval.errors import (
@@ -38,8 +39,9 @@ BATCH = 31
 @cache
 def write_versions() -> str:
     """Return the versions of Python and of the libraries, as JSON."""
-    names = ("sqleval", "duckdb", "polars")
-    return json.dumps({"python": platform.python_version()} | {n: version(n) for n in names})
+    names = {"sqleval": DISTRIBUTION, "duckdb": "duckdb", "polars": "polars"}
+    versions = {name: version(distribution) for name, distribution in names.items()}
+    return json.dumps({"python": platform.python_version()} | versions)
 
 
 def collect(frame: pl.LazyFrame) -> pl.DataFrame:

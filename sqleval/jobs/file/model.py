@@ -122,7 +122,7 @@ class Job(Strict):
     )
     ci_method: Literal["wilson", "clopper_pearson", "delong"] | None = Field(
         default=None,
-        description="Interval of rates: Wilson's, or the exact one, which needs sqleval[stats]; or "
+        description="Interval of rates: Wilson's, or the exact one, which needs SciPy; or "
         "delong, that of ROC AUC without the scale of the logit.",
     )
     replicates: int = Field(

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import yaml
 
+from sqleval.common.imports import advise_install
 from sqleval.inputs.stores import expand_home, is_remote, split_kind
 from sqleval.inspection.choosing import Inspected
 from sqleval.inspection.inspect import suggest_roles
@@ -60,7 +61,7 @@ gates:
 # baseline: {{from: 2026-01-01, to: 2026-01-31}}    # for gates: log_loss <= baseline + 0.01
 missing: fail                  # periods and slices without rows: fail, warn or ignore
 
-# report: {name}.html          # a page with the curves; needs pip install 'sqleval[plot]'
+# report: {name}.html          # a page with the curves; needs {plot}
 # outputs: {{json: {name}.json, junit: {name}.xml, prometheus: {name}.prom}}
 """
 
@@ -113,7 +114,8 @@ def write_starter(path: str, file: Path) -> str:
     return _TEXT.format(
         settled=_write_settled(data, roles),
         worse="" if has_tests else "# ",
-        worse_hint="" if has_tests else "    # needs pip install 'sqleval[stats]'",
+        worse_hint="" if has_tests else f"    # needs {advise_install('stats')}",
+        plot=advise_install("plot"),
         file=file.name,
         name=re.sub(r"[^\w.-]", "_", file.stem),
         source=_write_yaml(relative),

@@ -1,16 +1,21 @@
-"""The wheel, installed in a clean environment, lists the metric of every SQL file."""
+"""The wheel, installed in a clean environment, and what is said about installing it."""
 
 import json
 import os
+import re
 import subprocess
 import sys
 import sysconfig
+import tomllib
+from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 
 from build import ProjectBuilder
 from packaging.requirements import Requirement
 from pyproject_hooks import quiet_subprocess_runner
+
+from sqleval.common.imports import DISTRIBUTION, advise_install
 
 ROOT = Path(__file__).parents[3]
 
@@ -63,7 +68,7 @@ def test_the_wheel_lists_every_metric_in_a_clean_environment(tmp_path: Path) -> 
     home = tmp_path / "clean"
     binaries = make_environment(home, "--no-deps", build_wheel(tmp_path))
     own = Path(sysconfig.get_path("purelib", vars={"base": str(home)}))
-    (installed,) = metadata.distributions(name="sqleval", path=[str(own)])
+    (installed,) = metadata.distributions(name="sqleval-engine", path=[str(own)])
     lend(installed.requires, own)
     environment = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
     where = "import sqleval as s; print(s.__file__); print(s.__version__, 'scan' in dir(s))"
@@ -76,7 +81,7 @@ def test_the_wheel_lists_every_metric_in_a_clean_environment(tmp_path: Path) -> 
     )
     path, version = file.stdout.splitlines()
     assert Path(path).is_relative_to(own)
-    assert version == f"{metadata.version('sqleval')} True"
+    assert version == f"{metadata.version('sqleval-engine')} True"
     # Type checkers read the annotations of packages that have this file.
     assert Path(path).with_name("py.typed").exists()
     listed = {row["name"] for row in json.loads(done.stdout)}
@@ -85,3 +90,38 @@ def test_the_wheel_lists_every_metric_in_a_clean_environment(tmp_path: Path) -> 
         files -= {path.name.split(".")[0] for path in (ROOT / "sql" / family).glob("*.sql")}
     steps = {path.name.split(".")[0] for path in (ROOT / "sql" / "base").glob("*.sql")}
     assert listed == files - steps
+
+
+def list_files() -> Iterator[Path]:
+    """Yield every file of the repository that a reader, a program or a test reads as text."""
+    yield from (path for path in ROOT.iterdir() if path.is_file())
+    for folder in (".ci", "data", "docs", "sql", "sqleval", "tests"):
+        found = (path for path in (ROOT / folder).rglob("*") if path.is_file())
+        yield from (path for path in found if path.suffix not in (".parquet", ".pyc", ".xz"))
+
+
+def test_nothing_advises_to_install_the_package_from_an_index() -> None:
+    # There `sqleval` is another project. The checkout is installed, or the libraries by name.
+    options = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = "|".join(options["optional-dependencies"])
+    old = re.compile(rf"""pip3? install[^\n&|;`]*[\s'"]sqleval|\bsqleval\[({extras})\b""")
+    assert old.search("run pip install -U 'sqleval'")
+    assert old.search("needs sqleval[plot]")
+    assert not old.search("pip install -q -e . && .venv/bin/sqleval evaluate")
+    texts = {path: path.read_text(encoding="utf-8", errors="replace") for path in list_files()}
+    assert len(texts) > 500
+    found = {str(path.relative_to(ROOT)): old.search(text) for path, text in texts.items()}
+    # This file has the forms that it looks for.
+    own = str(Path(__file__).relative_to(ROOT))
+    assert {path for path, match in found.items() if match} == {own}
+
+
+def test_the_metadata_name_the_libraries_of_every_extra() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert project["name"] == DISTRIBUTION
+    for extra, libraries in project["optional-dependencies"].items():
+        advised = set(re.findall(r"'([\w.-]+)", advise_install(extra)))
+        named = {re.match(r"[\w.-]+", each)[0] for each in libraries}  # type: ignore[index]
+        assert advised >= named - {DISTRIBUTION}, extra
+        assert DISTRIBUTION not in advised
+    assert advise_install("plot") == "pip install 'altair>=6' 'vl-convert-python>=1.9'"

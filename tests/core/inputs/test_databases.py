@@ -323,14 +323,15 @@ def test_texts_that_name_a_database(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "extra"), [("rows.sqlite", "sqlite"), ("postgresql://me@host/db", "postgres")]
+    ("name", "library"),
+    [("rows.sqlite", "adbc-driver-sqlite"), ("postgresql://me@host/db", "adbc-driver-postgresql")],
 )
 def test_a_driver_that_is_not_installed(
-    name: str, extra: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, library: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = write_sqlite(tmp_path / "rows.sqlite", flights=ROWS)
     for driver in ("adbc_driver_sqlite.dbapi", "adbc_driver_postgresql.dbapi"):
         monkeypatch.setitem(sys.modules, driver, None)
     source = name if "://" in name else file
-    with pytest.raises(MissingExtra, match=rf"run pip install 'sqleval\[{extra}\]'"):
+    with pytest.raises(MissingExtra, match=rf"run pip install '{library}>=1\.13'$"):
         sqleval.scan(source, **ROLES)

@@ -434,7 +434,7 @@ def test_the_extra_is_named_where_it_is_missing(
 ) -> None:
     picture = draw_curve("roc_curve", example("roc_curve"))
     monkeypatch.setitem(sys.modules, "vl_convert", None)
-    with pytest.raises(MissingExtra, match=r"pip install 'sqleval\[plot\]'"):
+    with pytest.raises(MissingExtra, match=r"pip install 'altair>=6' 'vl-convert-python>=1\.9'$"):
         save_chart(picture, str(tmp_path / "roc.svg"))
     monkeypatch.setitem(sys.modules, "altair", None)
     with pytest.raises(MissingExtra, match="plots: cannot import 'altair'; run pip install"):
