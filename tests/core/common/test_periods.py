@@ -12,6 +12,7 @@ import pytest
 from sqleval import RequestError
 from sqleval.common import periods
 from sqleval.common.columns import Column
+from tests.support.versions import needs
 
 INSTANTS = [
     datetime(2013, 1, 1) + timedelta(hours=n * 5 + 1, minutes=17) for n in range(2 * 365 * 24 // 5)
@@ -178,6 +179,7 @@ def test_dates_and_texts_stand_as_they_are() -> None:
         ("2024-03-30 11:30:00 PM", None),
     ],
 )
+@needs("DuckDB 1 reads fewer texts as times", duckdb="2")
 def test_a_text_with_a_zone_is_in_it(text: str, period: str | None) -> None:
     sql = periods.write_period_sql(Column("t", "VARCHAR"), "hour", "Europe/Berlin")
     with duckdb.connect() as con:

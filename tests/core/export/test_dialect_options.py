@@ -18,6 +18,7 @@ import sqleval
 from sqleval import DataError, RequestError
 from sqleval.errors import UnmatchedRows
 from sqleval.export.statement import export_statement
+from tests.core.export.test_dialects import NAMES
 from tests.support.engines import HERE, Engine
 from tests.support.support_matrix import compare
 
@@ -151,7 +152,7 @@ def start(make: Callable[[], Engine]) -> Iterator[Engine]:
         yield running
 
 
-@pytest.fixture(scope="module", params=HERE)
+@pytest.fixture(scope="module", params=NAMES)
 def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
     with start(HERE[request.param]) as running:
         yield running

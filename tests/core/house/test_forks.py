@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.commands import ENVIRONMENT, start_programs
+from tests.support.versions import needs
 
 #: What a process says of itself: its module, arguments, folder, streams, variables and end.
 CODE = """
@@ -43,6 +44,7 @@ def test_a_fork_is_as_a_process(kind: str, tmp_path: Path, monkeypatch: pytest.M
 
 
 @pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="no forks on this system")
+@needs("Polars 1 starts threads on import, which forks lack", polars="2")
 def test_what_libraries_read_is_for_a_process_of_its_own() -> None:
     code = "import sys; print('polars' in sys.modules)"
     python = start_programs() / "python"

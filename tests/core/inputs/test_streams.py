@@ -20,6 +20,7 @@ import sqleval
 from sqleval import SourceError
 from tests.support.flights import METRICS, ROLES, ROWS
 from tests.support.sources import as_reader
+from tests.support.versions import needs
 
 
 def counted(batches: int, rows: int) -> tuple[pl.LazyFrame, dict[str, Any]]:
@@ -60,6 +61,7 @@ def counted(batches: int, rows: int) -> tuple[pl.LazyFrame, dict[str, Any]]:
     return register_io_source(read, schema=schema), seen
 
 
+@needs("Polars 1 and DuckDB 1 read further ahead", polars="2", duckdb="2")
 def test_a_lazy_frame_is_streamed_and_only_what_is_needed_is_read() -> None:
     lazy, seen = counted(batches=200, rows=2_000)
     result = sqleval.scan(lazy, label="y", score="p").evaluate(["log_loss", "precision"])
