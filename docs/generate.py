@@ -303,7 +303,7 @@ _MEANINGS: Mapping[str, Mapping[str, str]] = {
         "period": "first day of the period, or start of the hour in UTC",
         "grain": "length of the period",
         "slice": "the slice keys, as a JSON object",
-        "metric": "name, as in `evaluate`; before the labels came `expected(NAME)`, or `arrived(rows)`",
+        "metric": "name, as in `evaluate`; before labels come, `expected(NAME)` or `arrived(rows)`",
         "parameters": "every parameter with its value, as JSON",
         "value": "as in `evaluate`",
         "low": "as in `evaluate`",
