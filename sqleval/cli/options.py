@@ -150,6 +150,9 @@ ROLES = [
     *COLUMNS,
     click.option("--labels", metavar="SOURCE", help="Second source, with the labels."),
     click.option("--on", metavar="KEY", help="Key column that joins --labels."),
+    click.option(
+        "--common", is_flag=True, help="With --nulls drop: the rows that all models have."
+    ),
 ]
 EXPECTED = [
     click.option("--expected", is_flag=True,

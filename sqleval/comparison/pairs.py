@@ -14,10 +14,8 @@ from sqleval.catalog.contract import Relation
 from sqleval.catalog.request import Request
 from sqleval.common.columns import Column
 from sqleval.common.sql_text import (
-    quote,
     select,
     write_literal,
-    write_present_test,
     write_with,
 )
 from sqleval.compiler import rows, singles
@@ -26,7 +24,6 @@ from sqleval.compiler.classes import write_class
 from sqleval.compiler.requirements import collect_values
 from sqleval.compiler.rewrite import bind_query, write_sql
 from sqleval.inputs.binding import Binding
-from sqleval.inputs.canonical import read_column
 from sqleval.resampling.cells import Input, replace_models, write_rows
 
 
@@ -192,15 +189,7 @@ def write_presence(binding: Binding, folds: Sequence[Column] = ()) -> str | None
     """
     if binding.nulls != "drop" or not binding.models:
         return None
-    numeric = binding.task == "regression"
-    tests = [
-        write_present_test(read_column(column, "s", binding.dialect), column.type, finite=numeric)
-        for _, column in binding.models
-    ]
-    tests += [
-        write_present_test(f"s.{quote(each.name)}", each.type, finite=False) for each in folds
-    ]
-    return " AND ".join(tests)
+    return rows.write_all_present(binding, folds)
 
 
 def replace_input(data: Input, binding: Binding) -> Input:

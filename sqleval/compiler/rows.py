@@ -70,7 +70,19 @@ def _write_model_case(binding: Binding) -> str:
         f"WHEN {write_literal(name)} THEN {_read_score(binding, column)}"
         for name, column in binding.models
     )
-    return f"CASE m.model {cases} END"
+    value = f"CASE m.model {cases} END"
+    return f"CASE WHEN {write_all_present(binding)} THEN {value} END" if binding.common else value
+
+
+def write_all_present(binding: Binding, others: Sequence[Column] = ()) -> str:
+    """Return the condition that the value of no model is missing, nor one of other columns."""
+    numeric = binding.task == "regression"
+    tests = [
+        write_present_test(read_column(column, "s", binding.dialect), column.type, finite=numeric)
+        for _, column in binding.models
+    ]
+    tests += [write_present_test(f"s.{quote(e.name)}", e.type, finite=False) for e in others]
+    return " AND ".join(tests)
 
 
 def _write_slice_key(binding: Binding, column: Column, sql: str) -> str:

@@ -11,6 +11,7 @@ from sqleval.engines.base import Engine
 from sqleval.engines.embedded import embedded
 from sqleval.engines.types import find_key_types
 from sqleval.errors import DataError, EngineError, RequestError, SourceError, SqlevalError
+from sqleval.frontend.common_rows import check_common
 from sqleval.frontend.first_values import FirstValues
 from sqleval.frontend.predictions import Predictions
 from sqleval.frontend.texts import advise_on_texts
@@ -37,6 +38,8 @@ def bind_source(
             "of sqleval.catalog"
         )
     engine = engine or embedded()
+    is_common = roles.get("common", False)
+    roles = {name: value for name, value in roles.items() if name != "common"}
     if engine.dialect != "duckdb" and roles.get("where") is not None:
         portable.check_condition(roles["where"], engine.dialect)
     if labels is None:
@@ -74,7 +77,9 @@ def bind_source(
             advice = advise_on_texts(source, error.texts, engine)
             raise RequestError(f"{error}{advice}") from None
         raise
-    binding = replace(binding, dialect=engine.dialect)
+    binding = replace(binding, dialect=engine.dialect, common=is_common)
+    if is_common:
+        check_common(binding)
     if binding.where is not None:
         try:
             engine.check_condition(source, binding.where)

@@ -156,6 +156,8 @@ class Evaluations(LazyStatements):
             finish = self._create_finish(requests, ci, ci_method, replicates, seed, cluster)
         elif self.labelled is not None:
             finish = self._create_note(self.labelled)
+        if self.binding.models and self.binding.nulls == "drop" and self.binding.state is None:
+            finish = self._note_different_rows(finish)
         result = self._create_lazy_frame(statement, schema, choose, finish)
         return slices.apply_slice_options(
             result, self.binding, requests, min_rows=min_rows, gap=gap, worst_first=worst_first
@@ -218,6 +220,19 @@ class Evaluations(LazyStatements):
             return complete_intervals(frame, data, requests, options, predicate)
 
         return finish
+
+    def _note_different_rows(self, finish: Finish | None) -> Finish:
+        """Return what says of models that they have different rows, after ``finish``."""
+        from sqleval.frontend.common_rows import note_different_rows  # late: rare
+        from sqleval.resampling.cells import Input
+
+        data = Input(self.binding, self.source, self.labels, self.engine)
+
+        def note(frame: pl.DataFrame, predicate: str | None) -> pl.DataFrame:
+            finished = frame if finish is None else finish(frame, predicate)
+            return note_different_rows(finished, data, predicate)
+
+        return note
 
     def _create_input(self, cluster: str | None) -> Input:
         from sqleval.resampling.cells import Input

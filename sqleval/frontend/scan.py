@@ -46,6 +46,7 @@ def scan(
     threshold: float | None = None,
     where: str | None = None,
     nulls: Nulls = "error",
+    common: bool = False,
     labels: object = None,
     on: str | None = None,
     expected: bool | Predictions | None = False,
@@ -113,6 +114,9 @@ def scan(
         WITH TIME ZONE is UTC on every machine, unless ``con=`` says otherwise.
     nulls : {"error", "drop"}
         What happens to rows with a NULL or NaN in a bound column.
+    common : bool
+        With several models and ``nulls="drop"``: whether a row that lacks the value of one model is
+        left out for all of them, so that they are judged on the same rows.
     labels, on : optional
         A second source that holds the label, and the key that joins the two.
     expected : bool or Predictions
@@ -190,6 +194,7 @@ def scan(
         "threshold": convert_scalar(threshold),
         "where": where,
         "nulls": nulls,
+        "common": common,
         "task": task,
         "on": on,
         "expected": expected is not None and expected is not False,

@@ -136,6 +136,8 @@ class Binding:
         by this text their statements are cached apart.
     where : str or None
         A checked condition over the source's columns, in which ``s`` is the source.
+    common : bool
+        Whether a row that lacks the value of one model is left out for all models.
     stream : bool
         Whether a statement may read the source only once.
     period : Period or None
@@ -174,6 +176,7 @@ class Binding:
     where: str | None = None
     where_columns: tuple[str, ...] = ()
     nulls: Nulls = "error"
+    common: bool = False
     labels: Labels | None = None
     stream: bool = False
     period: Period | None = None
