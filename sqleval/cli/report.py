@@ -30,7 +30,9 @@ from sqleval.cli.screen import print_message
 def report(
     metrics: tuple[str, ...], ci: float, min_rows: int, output: str, **roles: Any
 ) -> None:  # fmt: skip
-    r"""Write one page: the better model, numbers, data, curves, slices. Needs Altair.
+    r"""Write one page: the better model, numbers, data, curves, slices.
+
+    Without Altair it has no pictures, and without SciPy no tests; its end says what to install.
 
     \b
     Example:

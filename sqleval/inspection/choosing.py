@@ -181,6 +181,14 @@ def _choose_scores(
 ) -> None:
     """Choose the columns to evaluate: scores, classes' scores, or predictions."""
     roles, classes = choice.roles, [str(value) for value, _ in choice.classes]
+    if len(classes) > 2 and {*classes} <= {str(name) for name in user_roles["score"]}:
+        roles.task, roles.scores, roles.has_classes = "multiclass", user_roles["score"], True
+        roles.predictions = user_roles["prediction"]
+        named = ", ".join(roles.scores.values())
+        roles.listed.append(
+            Role("score", named, f"a column for each of the {len(classes)} classes")
+        )
+        return
     if roles.label is None or roles.task in ("binary", "ranking") or user_roles["score"]:
         _choose_binary(data, user_roles, facts, choice)
         return

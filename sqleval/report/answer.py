@@ -16,7 +16,7 @@ class Answer(NamedTuple):
     """The tested differences of a metric from the first model, or why there are none.
 
     ``rows`` are those of a comparison. Their p-values are adjusted for the number of models, of
-    which a comparison of all rows knows nothing.
+    which a comparison of all rows knows nothing. ``missing`` says what is not installed.
     """
 
     metric: str
@@ -25,6 +25,7 @@ class Answer(NamedTuple):
     rows: Sequence[dict[str, Any]]
     tested: int
     reason: str
+    missing: str = ""
 
 
 def compare_models(bound: Predictions, metric: Request, ci: float) -> Answer | None:
@@ -48,7 +49,17 @@ def compare_models(bound: Predictions, metric: Request, ci: float) -> Answer | N
     name = format_request(metric)
     try:
         frame = _test(bound, name, ci)
-    except (DataError, MissingExtra, RequestError) as error:
+    except MissingExtra as error:
+        return Answer(
+            name,
+            models[0],
+            (),
+            (),
+            0,
+            "the test needs a library that the end of this page names",
+            str(error),
+        )
+    except (DataError, RequestError) as error:
         return Answer(name, models[0], (), (), 0, str(error))
     frame = add_adjusted_p_values(frame, "holm", by=["metric"])
     frame = add_verdicts(frame, bound.catalogue, 1 - ci, None, "two-sided")

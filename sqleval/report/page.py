@@ -1,6 +1,7 @@
 """Writes an HTML page about predictions that opens without a network."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache, partial
 from math import isfinite
 from typing import Any, NamedTuple
@@ -11,7 +12,7 @@ import polars.selectors as cs
 from sqleval.catalog import request
 from sqleval.common.pages import load_page
 from sqleval.common.whole_file import write_text
-from sqleval.errors import DataError, RequestError
+from sqleval.errors import DataError, MissingExtra, RequestError
 from sqleval.frontend.predictions import Predictions
 from sqleval.frontend.scan import scan
 from sqleval.inspection.findings import Finding
@@ -19,7 +20,12 @@ from sqleval.inspection.inspect import inspect
 from sqleval.plots import charts
 from sqleval.report.answer import compare_models
 
-_CURVES = ("roc", "pr", "calibration", "gain")
+#: The pictures of each task, with scores and without.
+_CURVES: Mapping[tuple[str, bool], Sequence[str]] = {
+    ("binary", True): ("roc", "pr", "calibration", "gain"),
+    ("multiclass", True): ("confusion", "roc", "calibration"),
+    ("multiclass", False): ("confusion",),
+}
 #: Slices in the table; `evaluate --by` has all.
 _MOST_SLICES = 30
 #: By their names on the page, metrics that are the best threshold by some measure.
@@ -70,10 +76,13 @@ def write_report(
     **roles
         As for `scan`.
 
+    Notes
+    -----
+    Without Altair the page has no pictures, and without SciPy no test and no interval of the
+    bootstrap; its end says so, and what to install.
+
     Raises
     ------
-    MissingExtra
-        If Altair is not installed.
     SourceError
         If the source cannot be read, or the page cannot be written.
     RequestError
@@ -89,12 +98,23 @@ def write_report(
     sliced = scan(source, by=by, **roles) if by else None
     if bound.source.once:
         raise RequestError(f"{bound.source.label} can be read once; pass a table or a file")
-    headline = bound.evaluate(metrics, ci=ci).collect()
+    lacking: dict[str, None] = {}
+    try:
+        headline = bound.evaluate(metrics, ci=ci).collect()
+    except MissingExtra as error:
+        lacking[str(error)] = None
+        headline = bound.evaluate(metrics, ci=ci, replicates=0).collect()
     labels = request.parse_all(
         metrics, bound.task, bound.binding.has_score, folds=bool(bound.binding.over),
         catalogue=bound.catalogue,
     )  # fmt: skip
     is_scored = bound.task == "binary" and bound.binding.has_score
+    has_classes = bound.task == "multiclass"
+    curves = list(_draw_curves(bound, lacking))
+    slices = _list_slices(sliced, labels[0], ci, min_rows, lacking) if sliced else None
+    answer = compare_models(bound, labels[0], ci)
+    if answer is not None and answer.missing:
+        lacking[answer.missing] = None
     page = {
         "title": f"Predictions of {roles.get('label') or bound.source.label}",
         "source": bound.source.label,
@@ -103,13 +123,16 @@ def write_report(
         "min_rows": min_rows,
         "has_folds": bool(bound.binding.over),
         "has_models": bool(bound.binding.models),
-        "answer": compare_models(bound, labels[0], ci),
+        "answer": answer,
         "headline": list(_add_differences(headline, bound, labels, ci)),
         "first_model": bound.binding.models[0][0] if bound.binding.models else None,
         "findings": _inspect(source, roles, bound),
-        "curves": list(_draw_curves(bound)) if is_scored else [],
-        "slices": sliced and _list_slices(sliced, labels[0], ci, min_rows),
+        "curves": curves,
+        "classes": bound.curve("classification_report").collect().to_dicts() if has_classes else [],
+        "classes_sql": bound.sql("classification_report") if has_classes else "",
+        "slices": slices,
         "thresholds": _list_thresholds(bound) if is_scored else [],
+        "lacking": list(lacking),
     }
     write_text(output, _load_template().render(**page), folders=False)
 
@@ -119,7 +142,8 @@ def _load_template() -> Any:
     """Return the template of a page, compiled once."""
     forms = {"number": ".4f", "difference": "+.4f", "count": ","}
     filters = {name: partial(_format, form=form) for name, form in forms.items()}
-    return load_page("sqleval.report", "page.html", {**filters, "chance": _format_p_value})
+    filters |= {"chance": _format_p_value, "amount": _format_amount}
+    return load_page("sqleval.report", "page.html", filters)
 
 
 def _format(value: float | None, form: str) -> str:
@@ -131,6 +155,11 @@ def _format(value: float | None, form: str) -> str:
     elif form.endswith("f") and abs(value) >= 1e5:
         form = form.replace(".4f", ",.0f")
     return format(value, form)
+
+
+def _format_amount(value: float) -> str:
+    """Return a count, or a sum of weights, as text."""
+    return _format(value, "," if value == int(value) else ",.2f")
 
 
 def _format_p_value(value: float | None) -> str:
@@ -168,29 +197,61 @@ def _inspect(source: object, roles: Mapping[str, Any], bound: Predictions) -> li
     """
     if bound.engine.dialect != "duckdb":
         return []
-    names = [column.name for column in bound.binding.score_columns]
+    binding = bound.binding
+    scores: Any = [column.name for column in binding.score_columns]
+    if binding.classes:
+        scores = {str(value): column.name for value, column in binding.classes}
+    predictions = [column.name for _, column in binding.models if not scores]
+    late = binding.labels.roles if binding.labels else frozenset[str]()
+    single = dict(binding.roles).get("prediction")
+    if single is not None and "prediction" not in late and not binding.cells:
+        predictions = [single.name]
     options = ("positive", "where", "query", "con", "storage", "version", "timestamp", "verify")
     arguments: dict[str, Any] = {name: roles[name] for name in options if name in roles}
     # A late label is a column of the other source.
     label = None if roles.get("labels") is not None else roles.get("label")
-    return inspect(source, label=label, score=names, suggest=False, **arguments)
+    findings = inspect(
+        source, label=label, score=scores, prediction=predictions, suggest=False, **arguments
+    )
+    if binding.nulls != "drop":
+        return findings
+    # Advice that was followed.
+    return [replace(e, advice=None) if e.advice == "--nulls drop" else e for e in findings]
 
 
-def _draw_curves(bound: Predictions) -> Iterator[dict[str, str]]:
-    """Yield each curve as SVG, with its statement; or why there is none."""
-    for name in _CURVES:
+def _draw_curves(bound: Predictions, lacking: dict[str, None]) -> Iterator[dict[str, str]]:
+    """Yield each curve as SVG, with its statement; or why there is none.
+
+    What is not installed is added to ``lacking``.
+    """
+    for name in _CURVES.get((bound.task, bound.binding.has_score), ()):
+        table = name if name == "confusion" else f"{name}_curve"
         try:
             picture = charts.write_svg(bound.plot(name))
+        except MissingExtra as error:
+            lacking[str(error)] = None
+            return
         except (DataError, RequestError) as error:
-            reason = str(error).removeprefix(f"{name}_curve: ")
+            reason = str(error).removeprefix(f"{table}: ")
             yield {"name": name, "svg": "", "sql": "", "error": reason}
         else:
-            yield {"name": name, "svg": picture, "sql": bound.sql(f"{name}_curve"), "error": ""}
+            yield {"name": name, "svg": picture, "sql": bound.sql(table), "error": ""}
 
 
-def _list_slices(bound: Predictions, metric: request.Request, ci: float, min_rows: int) -> Slices:
+def _list_slices(
+    bound: Predictions,
+    metric: request.Request,
+    ci: float,
+    min_rows: int,
+    lacking: dict[str, None],
+) -> Slices:
     name = request.format_request(metric)
-    frame = bound.evaluate(name, ci=ci, worst_first=True, min_rows=min_rows).collect()
+    options: dict[str, Any] = {"ci": ci, "worst_first": True, "min_rows": min_rows}
+    try:
+        frame = bound.evaluate(name, **options).collect()
+    except MissingExtra as error:
+        lacking[str(error)] = None
+        frame = bound.evaluate(name, replicates=0, **options).collect()
     frame = frame.filter(pl.col("value").is_not_null())
     keys = [*bound.binding.key_names, *(["class"] if metric.average == request.PER_CLASS else [])]
     rows = frame.head(_MOST_SLICES).with_columns(cs.by_name(*keys).cast(pl.String)).to_dicts()

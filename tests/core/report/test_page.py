@@ -1,6 +1,7 @@
 """The page about predictions: its numbers are those of `evaluate`, and it needs no network."""
 
 import re
+import sys
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 from scipy import stats
+from sklearn.metrics import precision_recall_fscore_support
 
 import sqleval
 from sqleval import RequestError
@@ -26,7 +28,7 @@ class Tables(HTMLParser):
         self.tables: dict[str, list[list[str]]] = {}
         self.statements: list[str] = []
         self.links: list[str] = []
-        self._heading, self._open = "", ""
+        self._heading, self._open, self._is_sql = "", "", False
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -34,8 +36,11 @@ class Tables(HTMLParser):
         if tag == "h2":
             self._heading = ""
         if tag == "tr":
-            self.tables.setdefault(self._heading, []).append([])
-        if tag in ("td", "th"):
+            # A row of SQL stands below the row whose numbers it gives.
+            self._is_sql = ("class", "sql") in attrs
+            if not self._is_sql:
+                self.tables.setdefault(self._heading, []).append([])
+        if tag in ("td", "th") and not self._is_sql:
             self.tables[self._heading][-1].append("")
         if tag == "pre":
             self.statements.append("")
@@ -49,7 +54,7 @@ class Tables(HTMLParser):
     def handle_data(self, data: str) -> None:
         if self._open == "h2":
             self._heading += data
-        elif self._open in ("td", "th"):
+        elif self._open in ("td", "th") and not self._is_sql:
             self.tables[self._heading][-1][-1] += data
         elif self._open == "pre":
             self.statements[-1] += data
@@ -187,6 +192,92 @@ def test_every_task_has_a_page(
     text = out.read_text(encoding="utf-8")
     assert "<h2>Numbers</h2>" in text
     assert f"<h2>{absent}" not in text
+
+
+CLASSES = ["cat", "dog", "eel"]
+
+
+@pytest.fixture(scope="module")
+def animals() -> pl.DataFrame:
+    rng = np.random.default_rng(0)
+    label = rng.integers(0, 3, 120)
+    logits = rng.normal(size=(120, 3)) + 1.2 * np.eye(3)[label]
+    shares = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    frame = pl.DataFrame({name: shares[:, i] for i, name in enumerate(CLASSES)})
+    frame = frame.with_columns(
+        y=np.array(CLASSES)[label], guess=np.array(CLASSES)[shares.argmax(1)]
+    )
+    return frame.with_columns(cat=pl.when(pl.int_range(120) != 5).then("cat"))
+
+
+def test_several_classes_have_a_table_and_pictures_and_no_advice_that_was_followed(
+    animals: pl.DataFrame, tmp_path: Path
+) -> None:
+    out = tmp_path / "page.html"
+    roles: dict[str, Any] = {"label": "y", "score": {name: name for name in CLASSES},
+        "nulls": "drop", "task": "multiclass"}  # fmt: skip
+    write_report(animals, str(out), **roles)
+    text = out.read_text(encoding="utf-8")
+    tables = Tables(text).tables
+    kept = animals.drop_nulls()
+    expected = precision_recall_fscore_support(kept["y"], kept["guess"], labels=CLASSES)
+    predicted = [kept.filter(guess=name).height for name in CLASSES]
+    assert tables["Classes"][1:] == [
+        [name, *(f"{each:.4f}" for each in numbers), str(n), str(count)]
+        for name, *numbers, n, count in zip(CLASSES, *expected, predicted, strict=True)
+    ]
+    # The confusion matrix, ROC and calibration by class.
+    assert text.count("<svg") == 3
+    assert all(f">{name}<" in text.partition("<h2>Pictures")[2] for name in CLASSES)
+    data = {(row[0], row[1]): row[2:] for row in tables["Data"][1:]}
+    assert data["NULL", "cat"] == ["1 of 120 rows", ""]
+    assert all(not row[3] for row in tables["Data"][1:])
+    assert not [check for check, _ in data if check == "roc_auc"]
+    decided = {"label": "y", "prediction": {"a": "guess", "b": "y"}, "task": "multiclass"}
+    write_report(animals, str(out), metrics="accuracy", **decided)
+    text = out.read_text(encoding="utf-8")
+    assert [row[:2] for row in Tables(text).tables["Classes"][1:]] == [
+        [model, name] for model in "ab" for name in CLASSES
+    ]  # fmt: skip
+    assert text.count("<svg") == 1
+
+
+def test_predictions_of_numbers_are_checked(tmp_path: Path) -> None:
+    y = np.arange(40) / 7
+    frame = pl.DataFrame({"y": y, "a": y, "b": 1.5}).with_columns(
+        b=pl.when(pl.int_range(40) > 2).then("b")
+    )
+    out = tmp_path / "page.html"
+    roles: dict[str, Any] = {"label": "y", "prediction": {"a": "a", "b": "b"}, "nulls": "drop"}
+    write_report(frame, str(out), task="regression", **roles)
+    data = {(row[0], row[1]): row for row in Tables(out.read_text()).tables["Data"][1:]}
+    assert data["NULL", "b"][2:] == ["3 of 40 rows", ""]
+    assert data["equals the label", "a"][2] == "in 100 % of the rows"
+
+
+def test_the_sql_of_a_metric_stands_in_a_row_below(page: Tables, few: Path) -> None:
+    text = few.with_name("page.html").read_text(encoding="utf-8")
+    assert "tr:has(details[open]) + tr.sql { display: table-row }" in text
+    rows = re.findall(r"<tr(?: class=\"(\w+)\")?>", text.partition("<h2>Numbers")[2])
+    below = rows[1 : 1 + 2 * (len(page.tables["Numbers"]) - 1)]
+    assert below == ["", "sql"] * (len(below) // 2)
+
+
+@pytest.mark.parametrize(("absent", "words"), [("scipy.special", "scipy"), ("altair", "altair")])
+def test_what_is_not_installed_is_left_out_and_named_at_the_end(
+    absent: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, absent, None)
+    out = tmp_path / "page.html"
+    write_report(FEW, str(out), metrics=["roc_auc", "log_loss"], **TWO)
+    text = out.read_text(encoding="utf-8")
+    end = text.partition("<h2>Not on this page</h2>")[2]
+    assert words in end
+    assert "pip install" in end
+    assert len(Tables(text).tables["Numbers"]) == 5
+    assert ("<svg" in text) == (absent != "altair")
+    is_tested = "the test needs a library" not in text
+    assert is_tested == (absent == "altair")
 
 
 def test_names_are_text_on_the_page(few: Path, page: Tables) -> None:
