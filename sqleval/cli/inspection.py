@@ -125,7 +125,8 @@ def inspect(
     findings = inspect_source(open_stdin(source), query=query, **roles)
     if format_ in (None, "table") and output is None:
         for line in write_findings(source or "the query", findings, _find_width()):
-            if not print_rendered(f"{line}\n"):
+            shown = line if sys.stdout.isatty() else click.unstyle(line)
+            if not print_rendered(f"{shown}\n"):
                 break
         return
     from sqleval.cli.output import to_frame, write

@@ -274,8 +274,11 @@ def _print_error(text: str, code: Exit) -> Exit:
 
 
 def _call(arguments: Sequence[str]) -> int | None:
-    if wrong := next((each for each in arguments if "\0" in each), None):
-        raise RequestError(f"{wrong!r} holds the character NUL, which no path or name may have")
+    for each in arguments:
+        if "\0" in each:
+            raise RequestError(f"{each!r} holds the character NUL, which no path or name may have")
+        if not each.isascii() and any("\ud800" <= char <= "\udfff" for char in each):
+            raise RequestError(f"{each!r} is not UTF-8, which paths, names and values must be")
     try:
         return sqleval.main(arguments, prog_name="sqleval", standalone_mode=False)
     except click.exceptions.NoArgsIsHelpError as error:

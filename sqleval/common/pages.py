@@ -7,14 +7,19 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
-from sqleval.common.visible import show_controls
+from sqleval.common.visible import escape_html, show_controls
 
 
 def _show(value: object) -> object:
     """Make the control characters of a text visible; charts are markup, and stay."""
     if isinstance(value, str) and not isinstance(value, Markup):
-        return show_controls(value, keep="\n")
+        return show_controls(value)
     return value
+
+
+def _keep_lines(text: str) -> Markup:
+    """Return a text of several lines, such as a statement."""
+    return Markup(escape_html(text, keep="\n"))
 
 
 def load_page(package: str, name: str, filters: Mapping[str, Callable[..., str]]) -> Any:
@@ -30,5 +35,5 @@ def load_page(package: str, name: str, filters: Mapping[str, Callable[..., str]]
         Functions that the template calls, by name.
     """
     loader: Any = Environment(autoescape=True, undefined=StrictUndefined, finalize=_show)
-    loader.filters |= dict(filters)
+    loader.filters |= {**filters, "lines": _keep_lines}
     return loader.from_string(files(package).joinpath(name).read_text(encoding="utf-8"))
