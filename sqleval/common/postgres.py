@@ -2,10 +2,50 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
+from queue import Empty, SimpleQueue
+from threading import Thread
 from typing import Any
+from urllib.parse import parse_qsl, urlsplit
 from weakref import finalize
 
 from sqleval.common.imports import import_optional
+
+#: The seconds that a server has to answer, where neither the URL nor PGCONNECT_TIMEOUT says.
+_TIMEOUT = 10
+
+
+def limit_wait(url: str) -> str:
+    """Return the URL of a server with a limit of the time until it answers."""
+    named = dict(parse_qsl(urlsplit(url).query, keep_blank_values=True))
+    if "connect_timeout" in named or os.environ.get("PGCONNECT_TIMEOUT"):
+        return url
+    return f"{url}{'&' if '?' in url else '?'}connect_timeout={_TIMEOUT}"
+
+
+def _leave_on_interrupt(connect: Callable[[], Any]) -> Any:
+    """Return what ``connect`` returns, from a thread that Ctrl-C or SIGTERM leaves behind.
+
+    The driver connects without looking for signals.
+    """
+    results: SimpleQueue[tuple[Any, BaseException | None]] = SimpleQueue()
+
+    def run() -> None:
+        try:
+            results.put((connect(), None))
+        except BaseException as error:
+            results.put((None, error))
+
+    Thread(target=run, daemon=True).start()
+    while True:
+        try:
+            connection, error = results.get(timeout=0.1)
+        except Empty:
+            continue
+        if error is not None:
+            raise error
+        return connection
 
 
 class PostgresDatabase:
@@ -29,11 +69,12 @@ class PostgresDatabase:
 
     def __init__(self, url: str) -> None:
         dbapi = import_optional("adbc_driver_postgresql.dbapi", "postgres", "PostgreSQL")
-        self._first: Any = dbapi.connect(url)
+        limited = limit_wait(url)
+        self._first: Any = _leave_on_interrupt(lambda: dbapi.connect(limited))
         # Its clones need what it has read, and not the connection itself.
         self._first.adbc_connection.close()
         finalize(self, self._first.close)
 
     def connect(self) -> Any:
         """Return a new connection."""
-        return self._first.adbc_clone()
+        return _leave_on_interrupt(self._first.adbc_clone)
