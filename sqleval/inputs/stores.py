@@ -265,8 +265,10 @@ def list_stored(url: str, storage: Storage) -> tuple[ObjectStore, list[StoredFil
         fits = compile_pattern(path).fullmatch
         base = path[: magic.start()].rpartition("/")[0]
         infos, _ = _list_infos(store, base, url, is_http=is_http)
-        matches = [info for info in infos if fits(info.path)]
-    if not matches:  # the key of a file, or of a folder, may hold the signs of a pattern
+        # The key of a file, or of a folder, may hold the signs of a pattern.
+        is_key = any(f"{info.path}/".startswith(f"{path}/") for info in infos)
+        matches = [] if is_key else [info for info in infos if fits(info.path)]
+    if not matches:
         matches, is_file = _list_infos(store, path, url, is_http=is_http)
         is_folder = not is_file
     if not matches:

@@ -133,6 +133,8 @@ def test_sets_in_patterns(pattern: str, names: list[str], store: ObjectStore) ->
 
 def test_the_name_of_a_file_or_folder_may_look_like_a_pattern(store: ObjectStore) -> None:
     store.put("lake/run[1]/p*?.parquet", parquet(ROWS))
+    # A key that exists is no pattern, although another one matches it.
+    store.put("lake/run1/part.parquet", parquet(ROWS.head(1)))
     for url in ("s3://lake/run[1]/p*?.parquet", "s3://lake/run[1]"):
         _, files, _ = stores.list_stored(url, {})
         assert [file.path for file in files] == ["lake/run[1]/p*?.parquet"]
