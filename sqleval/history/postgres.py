@@ -30,6 +30,13 @@ _INDEX = (
     "CREATE INDEX IF NOT EXISTS sqleval_history_by_period "
     f"ON sqleval_history (job, period{_COLLATE})"
 )
+_EXISTING = " UNION ALL ".join(
+    f"SELECT '{table}' WHERE to_regclass('{table}') IS NOT NULL" for table in TABLES
+)
+_LACKS_INDEX = (
+    "SELECT to_regclass('sqleval_history_by_period') IS NULL AND pg_has_role(relowner, 'USAGE') "
+    "FROM pg_class WHERE oid = 'sqleval_history'::regclass"
+)
 #: How long a writer waits for another one before it raises `StoreBusy`.
 _LOCK_TIMEOUT = "5s"
 _LOCK = "SELECT pg_advisory_xact_lock(hashtext('sqleval'), hashtext($1))"
@@ -60,15 +67,24 @@ def _set_password(password: str | None) -> Generator[None]:
 
 
 def _create_tables(cursor: Any) -> None:
-    """Create what an empty database, or one of an older release, lacks; wait for other writers."""
+    """Create what an empty database, or one of an older release, lacks; wait for other writers.
+
+    Where nothing is lacking, rights on the rows are enough: CREATE ... IF NOT EXISTS asks for those
+    to create, and CREATE INDEX for the owner.
+    """
     cursor.execute(f"SET LOCAL lock_timeout = '{_LOCK_TIMEOUT}'")
     # CREATE TABLE IF NOT EXISTS fails if two sessions run it at the same time.
     cursor.execute(_LOCK, ("",))
+    cursor.execute(_EXISTING)
+    existing = {name for (name,) in cursor.fetchall()}
     for table in TABLES:
-        columns = f"ordinal BIGSERIAL PRIMARY KEY, {define_columns(table)}"
-        cursor.execute(f"CREATE TABLE IF NOT EXISTS {table} ({columns})")
-    # Tables of older releases have none.
-    cursor.execute(_INDEX)
+        if table not in existing:
+            columns = f"ordinal BIGSERIAL PRIMARY KEY, {define_columns(table)}"
+            cursor.execute(f"CREATE TABLE IF NOT EXISTS {table} ({columns})")
+    # Tables of older releases have none; it saves time, and may be left to the owner.
+    cursor.execute(_LACKS_INDEX)
+    if cursor.fetchone()[0]:
+        cursor.execute(_INDEX)
 
 
 @dataclass(frozen=True)

@@ -84,3 +84,26 @@ def test_a_password_is_handed_over(server: PostgreSQL, monkeypatch: pytest.Monke
             Path(hba).write_text(before, encoding="utf-8")
             con.execute("SELECT pg_reload_conf()")
     assert os.environ["PGPASSWORD"] == "another"
+
+
+def test_rights_on_rows_are_enough(server: PostgreSQL, url: str) -> None:
+    open_store(url).replace("a", ["2026-01"], results("a", ["2026-01"]), None)
+    names = ", ".join(TABLES)
+    with psycopg.connect(url, autocommit=True) as con:
+        con.execute("DROP ROLE IF EXISTS writer")
+        con.execute("CREATE ROLE writer LOGIN")
+        con.execute("REVOKE CREATE ON SCHEMA public FROM PUBLIC")
+        con.execute(f"GRANT SELECT, INSERT, UPDATE, DELETE ON {names} TO writer")
+        con.execute("GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO writer")
+        con.execute("DROP INDEX sqleval_history_by_period")
+    writer = open_store(f"{url}{'&' if '?' in url else '?'}user=writer")
+    writer.replace("a", ["2026-02"], results("a", ["2026-02"]), None)
+    assert len(writer.read("sqleval_history")) == 2 * len(results("a", ["2026-01"]))
+    writer.remove("a", ["2026-01", "2026-02"])
+    with psycopg.connect(url, autocommit=True) as con:
+        con.execute("DROP OWNED BY writer")
+        con.execute(f"DROP TABLE {names}")
+    with pytest.raises(EngineError, match="permission denied for schema public"):
+        writer.remove("a", ["2026-01"])
+    with psycopg.connect(url, autocommit=True) as con:
+        con.execute("DROP ROLE writer")
