@@ -228,6 +228,22 @@ def _write_set(token: str) -> str:
     return f"[^/{characters[1:]}]" if token.startswith("[!") else f"[{characters}]"
 
 
+def _find_reason(store: ObjectStore, base: str, error: Exception) -> Exception:
+    """Return the error with which a store refuses a listing, if its first answer has no reason.
+
+    An answer to HEAD has no body, which would name a token that has expired.
+    """
+    pa: Any = import_module("pyarrow")
+    fs: Any = import_module("pyarrow.fs")
+    if "No response body" not in str(error):
+        return error
+    try:
+        store.filesystem.get_file_info(fs.FileSelector(base, allow_not_found=True))
+    except (OSError, pa.ArrowException) as refusal:
+        return refusal
+    return error
+
+
 def _list_infos(store: ObjectStore, base: str, url: str, *, is_http: bool) -> tuple[Any, bool]:
     """Return what is known of the file at a path, or of those below it, and whether it is one."""
     pa: Any = import_module("pyarrow")
@@ -239,7 +255,8 @@ def _list_infos(store: ObjectStore, base: str, url: str, *, is_http: bool) -> tu
             selector = fs.FileSelector(base, allow_not_found=True, recursive=True)
             infos = store.filesystem.get_file_info(selector)
     except (OSError, ValueError, pa.ArrowException) as error:
-        raise SourceError(f"cannot list {url!r}: {shorten(error)}") from error
+        said = shorten(_find_reason(store, base, error))
+        raise SourceError(f"cannot list {url!r}: {said}") from error
     return [info for info in infos if info.is_file], is_file
 
 
