@@ -89,9 +89,8 @@ def _check_two_values(binding: Binding, role: str) -> list[Case]:
         others = f" beside positive={binding.positive_as_written}: is that spelled as in the data? "
         sentence = concatenate(f"{what} holds ", (low,), " and ", (high,), others + _SEVERAL)
         return [(f"{low} <> {high}", sentence)]
-    zeros, negatives, others = (
-        _aggregate(binding, "SUM", f"{role}_{name}") for name in ("zeros", "negatives", "others")
-    )
+    zeros, others = (_aggregate(binding, "SUM", f"{role}_{name}") for name in ("zeros", "others"))
+    low = _aggregate(binding, "MIN", f"{role}_low")
     must = f"{what} must hold 0 and 1 (or -1 and 1)"
     advice = f"; positive= (--positive) names the positive value of two, {_SEVERAL}"
     if is_float(column.type) and "score" in binding.role:
@@ -102,7 +101,7 @@ def _check_two_values(binding: Binding, role: str) -> list[Case]:
         f"{must}; another value, such as ", (other,), ", is in ", share, advice
     )  # fmt: skip
     both = concatenate(f"{must}; it holds 0 and -1{advice}")
-    return [(f"{others} > 0", several), (f"{negatives} > 0 AND {zeros} > 0", both)]
+    return [(f"{others} > 0", several), (f"{low} = -1 AND {zeros} > 0", both)]
 
 
 def _check_classes(binding: Binding) -> list[Case]:
