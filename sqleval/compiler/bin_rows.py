@@ -15,7 +15,7 @@ from sqleval.common.sql_text import (
     write_present_test,
 )
 from sqleval.compiler.bins import Bins, write_bin
-from sqleval.compiler.rows import OUTSIDE, write_usable, write_zero_or_one
+from sqleval.compiler.rows import OUTSIDE, write_clusters, write_usable, write_zero_or_one
 from sqleval.inputs.binding import Binding
 
 #: The lowest and the highest score of a bin.
@@ -92,8 +92,9 @@ def write_bins(
         # An invalid weight must not vanish in the sum of valid ones.
         is_valid = write_present_test("weight", "DOUBLE", finite=True)
         keys["_sign"] = f"CASE WHEN {is_valid} THEN SIGN(weight) END"
-    keys |= shared
-    counts = {"_rows": "COUNT(*)"}
+    has_cluster, clusters = write_clusters(binding)
+    keys |= {**has_cluster, **shared}
+    counts = {"_rows": "COUNT(*)"} | clusters
     counts |= {"weight": "SUM(weight)"} if binding.is_weighted else {}
     totals = counts | {**totals}
     totals |= {"_outside": f"SUM(CASE WHEN {OUTSIDE} THEN 1 ELSE 0 END)"} if domain else {}

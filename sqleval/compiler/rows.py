@@ -275,11 +275,22 @@ def _write_set_ids(binding: Binding) -> tuple[str, str]:
 
 def write_groups(binding: Binding) -> str:
     """Return the distinct (label, score, ...) with their counts: the plan ``groups``."""
-    names = [name for name, _, _ in list_internal_columns(binding)]
+    names = [name for name, role, _ in list_internal_columns(binding) if role != "cluster"]
     columns = [*binding.keys, *binding.folds, *names, *(["_side"] if binding.labels else [])]
-    items = {name: name for name in columns}
-    items["_rows"] = "COUNT(*)"
-    return select(items, "FROM _source\nGROUP BY " + ", ".join(columns))
+    keys, totals = write_clusters(binding)
+    items = {name: name for name in columns} | keys | totals | {"_rows": "COUNT(*)"}
+    return select(items, "FROM _source\nGROUP BY " + ", ".join([*columns, *keys.values()]))
+
+
+def write_clusters(binding: Binding) -> tuple[dict[str, str], dict[str, str]]:
+    """Return a column to group by, whether a row has a cluster, and one that is NULL if it has not.
+
+    A group for each cluster would be a group for nearly every row.
+    """
+    if "cluster" not in binding.role:
+        return {}, {}
+    is_present = write_present_test("cluster", binding.role["cluster"].type, finite=False)
+    return {"_has_cluster": is_present}, {"cluster": "MIN(cluster)"}
 
 
 def write_predictions(

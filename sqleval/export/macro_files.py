@@ -1,6 +1,7 @@
 """Writes a macro for each SQL file, and the calls of these macros that give a metric."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -121,7 +122,11 @@ class Body(Builder):
         tables = {read: self.place(read, scope) for read in relation.reads}
         for name in relation.tables:
             tables[name] = self.place_table(name, relation.params[name], scope.values)
-        self.arguments |= relation.params
+        for each, param in relation.params.items():
+            known = self.arguments.setdefault(each, param)
+            if known.default != param.default:
+                # Each file has its own default where the argument is NULL.
+                self.arguments[each] = replace(known, default=None)
         across = bool(relation.header.get("across"))
         keys = self.keys(scope.substitutions[across:])
         suffix = "".join(f"_by_{key}" for key in keys[1:])
@@ -263,7 +268,9 @@ def _write_value(name: str, param: Param) -> str:
         # A decimal literal is compared with a FLOAT score as FLOAT; a DOUBLE would not be.
         return f"COALESCE(threshold, {param.default!r})"
     cast = _CASTS.get(param.kind)
-    return f"CAST({quote_argument(name)} AS {cast})" if cast else quote_argument(name)
+    value = f"CAST({quote_argument(name)} AS {cast})" if cast else quote_argument(name)
+    is_shared = param.kind == "int" and param.default is not None
+    return f"COALESCE({value}, {param.default!r})" if is_shared else value
 
 
 def _keep_columns(tree: exp.Query, names: tuple[str, ...]) -> None:

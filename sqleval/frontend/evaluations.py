@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import polars as pl
 
@@ -25,6 +25,7 @@ from sqleval.inputs.arguments import RESAMPLING_METHODS, check_level
 from sqleval.inputs.lookup import find_column
 
 if TYPE_CHECKING:
+    from sqleval.common.columns import Column
     from sqleval.resampling.cells import Input
 
 Metrics = str | Sequence[str] | None
@@ -86,7 +87,8 @@ class Evaluations(LazyStatements):
             and engine.
         cluster : str, optional
             The column of what rows belong to, such as a user. The bootstrap then draws whole
-            clusters, for all metrics.
+            clusters, for all metrics. Rows without one are an error, or left out and counted
+            (``nulls="drop"``).
         bins : int, optional
             Round scores to this many significant bits, 1 to 30, and aggregate rows per rounded
             score; 11 bits are about three decimal digits. This is faster, its memory does not grow
@@ -132,12 +134,13 @@ class Evaluations(LazyStatements):
         requests = self._parse_requests(metrics, ci)
         chosen = parse_bins(bins, tolerance, requests)
 
+        bound = self if cluster is None else self._bind_cluster(cluster)[0]
         # Replicates replace the closed forms, also where they give no interval.
         is_resampled = cluster is not None or ci_method in RESAMPLING_METHODS
         closed = (None, None) if is_resampled else (ci, ci_method)
 
         def statement(plan: Plan, predicate: str | None) -> Statement:
-            return compile_metrics(self.binding, requests, plan, closed[0], predicate, closed[1])
+            return compile_metrics(bound.binding, requests, plan, closed[0], predicate, closed[1])
 
         statement(chosen or "rows", None)  # now, so that a wrong request raises before collect
 
@@ -158,7 +161,7 @@ class Evaluations(LazyStatements):
             finish = self._create_note(self.labelled)
         if self.binding.models and self.binding.nulls == "drop" and self.binding.state is None:
             finish = self._note_different_rows(finish)
-        result = self._create_lazy_frame(statement, schema, choose, finish)
+        result = bound._create_lazy_frame(statement, schema, choose, finish)
         return slices.apply_slice_options(
             result, self.binding, requests, min_rows=min_rows, gap=gap, worst_first=worst_first
         )
@@ -239,8 +242,17 @@ class Evaluations(LazyStatements):
 
         if self.binding.is_expected:
             raise RequestError("expected= has no intervals or tests: they need labelled rows")
-        column = None
-        if cluster is not None:
-            _, columns = self.engine.describe(self.source)
-            column = find_column(columns, cluster, "cluster", self.source.label)
-        return Input(self.binding, self.source, self.labels, self.engine, column)
+        bound, column = (self, None) if cluster is None else self._bind_cluster(cluster)
+        return Input(bound.binding, self.source, self.labels, self.engine, column)
+
+    def _bind_cluster(self, cluster: str) -> tuple[Self, Column]:
+        """Return the predictions whose rows have a cluster, and the column of the clusters.
+
+        Without ``nulls="drop"`` all rows stay: the cells raise where one has no cluster.
+        """
+        _, columns = self.engine.describe(self.source)
+        column = find_column(columns, cluster, "cluster", self.source.label)
+        if self.binding.nulls != "drop":
+            return self, column
+        roles = (*self.binding.roles, ("cluster", column))
+        return replace(self, binding=replace(self.binding, roles=roles)), column

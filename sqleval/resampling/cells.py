@@ -190,7 +190,7 @@ def write_rows(
     is_state = binding.state is not None
     also = {"_rows": "s.n", "_usable": "s.used"} if is_state else {}
     read = binding
-    if cluster is not None:
+    if cluster is not None and "cluster" not in binding.role:
         read = replace(binding, roles=(*binding.roles, ("cluster", cluster)))
     usable = "_usable" if is_state else rows.write_usable(binding)
     ctes = rows.write_source(read, predicate, also)

@@ -496,6 +496,35 @@ def test_quantiles_and_levels() -> None:
     assert find_intervals(few, ["metric"], 0.9, "bca")["low"].item() is None
 
 
+@pytest.mark.parametrize("kind", [pl.Int64, pl.Float64, pl.String])
+@pytest.mark.parametrize("options", [{}, {"bins": 6}, {"tolerance": 1e-3}])
+def test_rows_without_a_cluster_are_left_out(
+    options: dict[str, Any], kind: type[pl.DataType]
+) -> None:
+    rng = np.random.default_rng(4)
+    rows = pl.DataFrame(
+        {
+            "y": rng.integers(0, 2, 300),
+            "p": rng.random(300).round(2),
+            "q": rng.random(300).round(2),
+            "u": pl.Series([None if i % 50 == 0 else i % 30 for i in range(300)]).cast(kind),
+        }
+    )
+    call = {"ci": 0.9, "cluster": "u", "replicates": 100}
+    roles: dict[str, Any] = {"label": "y", "score": "p"}
+    whole = sqleval.scan(rows.filter(pl.col("u").is_not_null()), **roles)
+    names = ["roc_auc", "accuracy", "log_loss"]
+    expected = whole.evaluate(names, **call, **options).collect()
+    found = sqleval.scan(rows, **roles, nulls="drop").evaluate(names, **call, **options).collect()
+    assert found["n_dropped"].to_list() == [6] * 3
+    assert_frame_equal(found.drop("n_dropped"), expected.drop("n_dropped"))
+    with pytest.raises(sqleval.DataError, match="'u' is NULL in 6 rows; whole clusters are drawn"):
+        sqleval.scan(rows, **roles).evaluate(names, **call, **options).collect()
+    models = {"label": "y", "score": {"a": "p", "b": "q"}}
+    compared = sqleval.scan(rows, **models, nulls="drop").compare("roc_auc", cluster="u").collect()
+    assert compared.select("n", "n_dropped").row(0) == (294, 6)
+
+
 def test_clusters_are_drawn_whole() -> None:
     """Rows of a user are alike: their standard error is that of users, and not that of rows."""
     rng = np.random.default_rng(3)
