@@ -11,7 +11,7 @@ from sqleval.catalog.catalogue import Catalogue
 from sqleval.catalog.request import PER_CLASS, Request, format_request
 from sqleval.comparison.closed import CLOSED, compare_closed
 from sqleval.comparison.folds import compare_over
-from sqleval.comparison.long import check_long
+from sqleval.comparison.long import check_long, match_by_cluster
 from sqleval.comparison.omnibus import AT_ONCE, compare_at_once
 from sqleval.comparison.options import Options, check_options, find_baseline
 from sqleval.comparison.pairs import Pairs
@@ -57,6 +57,7 @@ def create_comparison(
     if options.margin is not None and options.alternative != "two-sided":
         # Keep the default metrics for which higher or lower is better.
         requests = [e for e in requests if e.named or e.header["direction"] != "none"]
+    data, options = match_by_cluster(data, options)
     check_comparison(data, requests, options, key_types, COLUMNS)
     keys = {name: kind for name, kind in key_types.items() if name != "model"}
     schema = pl.Schema({**keys, **COLUMNS})
@@ -93,7 +94,7 @@ def check_comparison(
         raise RequestError("a comparison reads the rows more than once; collect the stream first")
     if (options.model is None) != (options.key is None) and options.paired:
         raise RequestError("model= and key= go together; models of different rows: paired=False")
-    if options.key is not None and not options.paired:
+    if options.key is not None and not options.paired and not data.binding.classes:
         raise RequestError(
             "key= matches the rows of models, and paired=False says that they differ"
         )
@@ -181,7 +182,7 @@ def measure_differences(
     }
     ranked = [request for request, test in chosen.items() if test == "delong"]
     evaluated = evaluate_slices(pairs, requests, ranked, options, warn=warn)
-    values = pair_values(evaluated, pairs, on_same_rows=options.paired)
+    values = pair_values(evaluated, pairs, on_same_rows=options.paired or options.key is not None)
     parts: list[pl.DataFrame] = []
     parts += [compare_at_once(pairs, e, test) for e, test in chosen.items() if test in AT_ONCE]
     closed = {e: test for e, test in chosen.items() if test in (*CLOSED, *UNPAIRED)}

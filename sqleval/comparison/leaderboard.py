@@ -9,6 +9,7 @@ import polars as pl
 
 from sqleval.catalog.request import Request, format_request
 from sqleval.comparison.compare import check_comparison, measure_differences, note_folds
+from sqleval.comparison.long import match_by_cluster
 from sqleval.comparison.options import Options
 from sqleval.comparison.pairs import Pairs
 from sqleval.comparison.tests import OMNIBUS
@@ -41,6 +42,7 @@ def create_leaderboard(
     """
     # Of the default metrics, those that have a best model.
     requests = [e for e in requests if e.named or e.header["direction"] != "none"]
+    data, options = match_by_cluster(data, options)
     check_comparison(data, requests, options, key_types, COLUMNS)
     for request in requests:
         if request.header["direction"] == "none":

@@ -7,9 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 from sqleval.common.columns import Column
-from sqleval.common.sql_text import quote, write_literal
+from sqleval.common.sql_text import quote, write_literal, write_present_test
+from sqleval.comparison.options import Options
 from sqleval.errors import DataError, RequestError
 from sqleval.inputs.binding import Binding
+from sqleval.inputs.canonical import read_column
 from sqleval.inputs.lookup import Columns, find_column
 from sqleval.inputs.roles import bind
 from sqleval.resampling.cells import Input
@@ -76,15 +78,71 @@ def check_long(binding: Binding) -> None:
         raise RequestError("model= is for one score in one table, without labels= or counts=")
     if binding.state is not None:
         raise RequestError("key= matches rows, and a state has none; paired=False goes without")
-    if binding.classes:
-        raise RequestError(
-            "key= matches the rows of models by one score or prediction, and here each class has a "
-            "score; bind the predicted class with prediction= (--prediction) instead"
-        )
     if "score" in binding.role and "prediction" in binding.role:
         raise RequestError("key= is for a score or a prediction, not for both; leave out one")
     if "role" in binding.role:
         raise RequestError("role= does not go with key=, whose rows are matched; leave it out")
+
+
+def match_by_cluster(data: Input, options: Options) -> tuple[Input, Options]:
+    """Return the input and options with the key as a cluster, where each class has a score.
+
+    The rows of a key are then left out, or drawn, together: as with scores of a row, in columns.
+
+    Raises
+    ------
+    RequestError
+        If the key does not exist, or there are clusters beside it.
+    """
+    if options.key is None or not data.binding.classes:
+        return data, options
+    if data.cluster is not None:
+        raise RequestError("cluster= does not go with key= where each class has a score")
+    key, _ = _find(data, options.key, "key")
+    return data._replace(cluster=key), options._replace(paired=False)
+
+
+def keep_matched(data: Input, model: str, key: str) -> Input:
+    """Return the input whose scores of classes are NULL in keys without a row of every model.
+
+    Raises
+    ------
+    DataError
+        If a model has several rows of a key, or the models differ in its label or slice.
+    """
+    binding = data.binding
+    model_column, _ = _find(data, model, "model")
+    key_column, _ = _find(data, key, "key")
+    data = _reading(data, key_column.name, model_column.name)
+    models = _list_models(data, model_column)
+    _check_unique(data, model_column, key_column)
+    others = [column.name for column in (*binding.by, *binding.over)]
+    others += [binding.role[name].name for name in ("label", "weight") if name in binding.role]
+    _check_alike(data, key_column, list(dict.fromkeys(others)))
+    scores = [column.name for _, column in binding.classes]
+    usable = [
+        write_present_test(read_column(column, "s", binding.dialect), column.type, finite=False)
+        for column in (binding.role["label"], *(column for _, column in binding.classes))
+    ]
+    usable += [f"({binding.where})"] if binding.where else []
+    name = quote(key_column.name)
+    matched = (
+        f"SELECT s.{name} AS _key FROM {binding.relation} AS s WHERE {' AND '.join(usable)} "
+        f"GROUP BY s.{name} HAVING COUNT(*) = {len(models)}"
+    )
+    kept = [*others, key_column.name, model_column.name, *binding.where_columns]
+    kept = [each for each in dict.fromkeys(kept) if each not in scores]
+    listed = ", ".join(f"s.{quote(each)}" for each in kept)
+    cases = ", ".join(
+        f"CASE WHEN k._key IS NOT NULL THEN s.{quote(each)} END AS {quote(each)}" for each in scores
+    )
+    relation = (
+        f"(SELECT {listed}, {cases} FROM {binding.relation} AS s "
+        f"LEFT JOIN ({matched}) AS k ON s.{name} = k._key)"
+    )
+    source, _ = data.engine.describe(data.source.add_columns(relation, [], [*kept, *scores]))
+    bound = replace(binding, relation=source.relation, nulls="drop")
+    return data._replace(binding=bound, source=source)
 
 
 def pivot_models(data: Input, model: str, key: str) -> Input:

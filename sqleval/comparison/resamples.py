@@ -90,7 +90,7 @@ def compare_resampled(
             keys, named = pairs.joint.keys, {}
         else:
             cells = _count_unpaired(pairs, threshold, scored=scored, is_large=is_large)
-            if not jackknife:
+            if not jackknife and options.key is None:
                 cells = _number_by_model(cells, pairs.data.binding.keys[-1])
             keys = pairs.data.binding.keys
             named = {keys[-1]: "model"}
@@ -202,7 +202,7 @@ def _summarize_bootstrap(
     ]
     intervals = _join_keys(intervals, pl.concat(parts), [*keys, "metric"])
     is_small = ~pl.lit(cells.is_clustered) & (pl.col("df") < MIN_PAIRS - 1)
-    kind = "paired bootstrap" if options.paired else "bootstrap of different rows"
+    kind = "paired bootstrap" if options.paired or options.key else "bootstrap of different rows"
     none = (
         pl.when(~pl.col("_are_counts"))
         .then(pl.lit(NO_COUNTS.replace("no interval", "no test")))
@@ -256,7 +256,7 @@ def _summarize_jackknife(
     by = [*keys, "metric", "model"]
     errors = find_jackknife_errors(_subtract(drawn, pairs), by, cells, requests)
     errors = _join_keys(errors, cells.describe(keys), keys)
-    kind = "paired jackknife" if options.paired else "jackknife of different rows"
+    kind = "paired jackknife" if options.paired or options.key else "jackknife of different rows"
     none = (
         pl.when(pl.col("clusters") < 2)
         .then(pl.lit("no test: one cluster"))

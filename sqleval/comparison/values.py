@@ -9,7 +9,7 @@ import polars.selectors as cs
 
 from sqleval.catalog.request import Request, format_request
 from sqleval.comparison.folds import check_folds
-from sqleval.comparison.long import key_by_model, pivot_models
+from sqleval.comparison.long import keep_matched, key_by_model, pivot_models
 from sqleval.comparison.options import Options
 from sqleval.comparison.pairs import Pairs, write_presence
 from sqleval.comparison.tests import OVER
@@ -27,6 +27,10 @@ def arrange_models(
     if options.model is None:
         return data, [model for model, _ in data.binding.models]
     if not options.paired:
+        if options.key is not None:
+            # Now, as a NULL may then also mean that a model has no row.
+            evaluate_models(data, requests[:1], (), options)
+            data = keep_matched(data, options.model, options.key)
         return key_by_model(data, options.model)
     assert options.key is not None
     # Now, as after the pivot a NULL may also mean that a model has no row.
@@ -184,4 +188,5 @@ def pair_values(frame: pl.DataFrame, pairs: Pairs, *, on_same_rows: bool) -> pl.
             n_dropped=pl.col("n_dropped") + pl.col("_dropped").fill_null(0),
             note=pl.coalesce("note", pl.when(pl.col("_n").is_null()).then(none)),
         )
-    return joined
+    # A model may have fewer rows of its own that are dropped, as it has fewer rows.
+    return joined.with_columns(n_dropped=pl.max_horizontal("n_dropped", "_dropped"))

@@ -20,7 +20,7 @@ from sqleval.errors import RequestError
 from sqleval.export import dialects
 from sqleval.inputs.arguments import check_level
 from sqleval.inputs.binding import Binding, Nulls, Task, list_columns_read
-from sqleval.inputs.roles import bind
+from sqleval.inputs.roles import bind, take_common_rows
 from sqleval.inputs.source import Source
 
 #: Placeholders for the table and the table of labels, until the statement is translated.
@@ -118,8 +118,10 @@ def _bind_table(
     if roles["where"] is not None:
         portable.check_condition(roles["where"], dialect)
     table = Source(_INPUT, label="the table")
+    is_common = roles.pop("common", False)
     binding = bind(table, columns, labels=late, label_columns=columns, **roles)
-    return replace(binding, dialect=dialect)
+    binding = replace(binding, dialect=dialect)
+    return take_common_rows(binding) if is_common else binding
 
 
 def _describe_unusable_rows(binding: Binding) -> str:
@@ -186,6 +188,7 @@ def export_statement(
     threshold: float | None = None,
     where: str | None = None,
     nulls: Nulls = "error",
+    common: bool = False,
     labels: str | None = None,
     on: str | None = None,
     task: Task | None = None,
@@ -207,10 +210,12 @@ def export_statement(
         One of `sqleval.export.dialects.DIALECTS`.
     table : str
         The table's name as the dialect has it: ``db.schema.preds``.
-    label, score, prediction, weight, counts, qid, by, sets, over, role, threshold, nulls, on
+    label, score, prediction, weight, counts, qid, by, sets, over, role, threshold, nulls, common
         As for `sqleval.scan`. The table is not read, so every name counts as a column. Scores,
         weights, counts, the values of a regression or ranking and a binary label without
         ``positive`` are cast to DOUBLE; the other columns are used as they are.
+    on : str, optional
+        As for `sqleval.scan`.
     positive : scalar, optional
         The positive value of the label; ``true`` for a column of truth values.
     where : str, optional
@@ -237,7 +242,7 @@ def export_statement(
         "label": label, "score": score, "prediction": prediction, "weight": weight,
         "counts": counts, "qid": qid, "by": by, "sets": sets, "over": over, "role": role,
         "positive": positive, "threshold": threshold, "where": where, "nulls": nulls, "on": on,
-        "task": task,
+        "task": task, "common": common,
     }  # fmt: skip
     exported = build_statement(metrics, dialect, table, roles, labels=labels, ci=ci, bins=bins)
     return f"{exported.comment}{exported.sql};\n"

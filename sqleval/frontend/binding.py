@@ -11,14 +11,13 @@ from sqleval.engines.base import Engine
 from sqleval.engines.embedded import embedded
 from sqleval.engines.types import find_key_types
 from sqleval.errors import DataError, EngineError, RequestError, SourceError, SqlevalError
-from sqleval.frontend.common_rows import check_common
 from sqleval.frontend.first_values import FirstValues
 from sqleval.frontend.predictions import Predictions
 from sqleval.frontend.texts import advise_on_texts
 from sqleval.inputs.binding import Binding, name_argument
 from sqleval.inputs.frames import load_relation
 from sqleval.inputs.lookup import Columns
-from sqleval.inputs.roles import bind, read_numbers_exactly
+from sqleval.inputs.roles import bind, read_numbers_exactly, take_common_rows
 from sqleval.inputs.slice_keys import SliceKey, add_slice_keys, parse_slice_keys
 from sqleval.inputs.source import Source
 from sqleval.inputs.where import check_condition, find_partition_conditions, keep_nan
@@ -77,9 +76,8 @@ def bind_source(
             advice = advise_on_texts(source, error.texts, engine)
             raise RequestError(f"{error}{advice}") from None
         raise
-    binding = replace(binding, dialect=engine.dialect, common=is_common)
-    if is_common:
-        check_common(binding)
+    binding = replace(binding, dialect=engine.dialect)
+    binding = take_common_rows(binding) if is_common else binding
     if binding.where is not None:
         try:
             engine.check_condition(source, binding.where)

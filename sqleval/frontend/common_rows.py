@@ -6,20 +6,8 @@ import polars as pl
 
 from sqleval.common.sql_text import select, write_with
 from sqleval.compiler.rows import write_row_count
-from sqleval.errors import RequestError
 from sqleval.inputs.binding import Binding
 from sqleval.resampling.cells import Input, replace_models, write_rows
-
-
-def check_common(binding: Binding) -> None:
-    """Raise `RequestError` unless rows are dropped that lack the value of one of several models."""
-    if not binding.models:
-        raise RequestError(
-            "common=True (--common) takes the rows that all models have: name several models, "
-            "score={'a': column, 'b': column} (--score a=COLUMN --score b=COLUMN)"
-        )
-    if binding.nulls != "drop":
-        raise RequestError("common=True (--common) goes with nulls='drop' (--nulls drop)")
 
 
 def note_different_rows(frame: pl.DataFrame, data: Input, predicate: str | None) -> pl.DataFrame:

@@ -378,3 +378,21 @@ def read_numbers_exactly(source: Source, columns: Columns, binding: Binding) -> 
     exact = f"{reader.removesuffix(')')}, {more})"
     relation = source.relation.replace(reader, exact)
     return replace(source, relation=relation, text_reader=exact)
+
+
+def take_common_rows(binding: Binding) -> Binding:
+    """Return a binding that leaves out rows which lack the value of one of several models.
+
+    Raises
+    ------
+    RequestError
+        If there are no models, or no rows are dropped.
+    """
+    if not binding.models:
+        raise RequestError(
+            "common=True (--common) takes the rows that all models have: name several models, "
+            "score={'a': column, 'b': column} (--score a=COLUMN --score b=COLUMN)"
+        )
+    if binding.nulls != "drop":
+        raise RequestError("common=True (--common) goes with nulls='drop' (--nulls drop)")
+    return replace(binding, common=True)

@@ -102,14 +102,6 @@ def test_wrong_long_tables_are_refused(
     assert message in str(caught.value)
 
 
-def test_scores_of_classes_are_not_matched_by_a_key() -> None:
-    classes = pl.DataFrame({"k": [1, 1], "y": ["u", "v"], "u": [0.5, 0.4], "v": [0.5, 0.6],
-        "m": ["a", "b"]})  # fmt: skip
-    bound = sqleval.scan(classes, label="y", score={"u": "u", "v": "v"}, task="multiclass")
-    with pytest.raises(RequestError, match="each class has a score"):
-        bound.compare("log_loss", model="m", key="k")
-
-
 @pytest.mark.parametrize("name", ["p_value", "verdict"])
 def test_slice_keys_with_the_name_of_a_column_are_refused(name: str) -> None:
     bound = sqleval.scan(ROWS.rename({"g": name}), label="y", score=MODELS, by=name)

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import polars as pl
 import pytest
@@ -111,3 +112,9 @@ def test_the_commands(tmp_path: Path) -> None:
     assert "20 rows lack the value of another model" in page.read_text()
     run("report", *call, "-m", "roc_auc", "-o", str(page), "--common")
     assert "another model" not in page.read_text()
+    text = run("sql", "accuracy", "--table", "preds", "--dialect", "duckdb", *call[1:], "--common")
+    con = duckdb.connect()
+    con.execute(f"CREATE VIEW preds AS FROM read_parquet('{path}')")
+    rows = con.execute(text.stdout.strip().rstrip(";")).fetchall()
+    bound = sqleval.scan(BOTH, **ROLES).evaluate("accuracy").collect()
+    assert [row[2] for row in rows] == bound["value"].to_list()
