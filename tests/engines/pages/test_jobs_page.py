@@ -30,23 +30,39 @@ def others() -> Path:
     return OTHERS / "bin"
 
 
+#: The nights from the second day on; the labels of a day come two days after its end.
+NIGHTS = [f"2013-07-{day:02}T03:00:00+00:00" for day in range(3, 9)]
+#: What the gate says in each: the second day, which is bad, is mature in the third night. A run
+#: judges the last evaluated day once more.
+CODES = [0, 0, 1, 1, 0, 0]
+#: What is evaluated in each.
+EVALUATED = [[], ["2013-07-02"], ["2013-07-03"], ["2013-07-04"], ["2013-07-05"], ["2013-07-06"]]
+
+
 @pytest.fixture
 def jobs(tmp_path: Path) -> Path:
-    """Return a folder with a nightly job whose gate fails on the second day."""
-    frame = rows(days=3)
-    second = pl.col("day") == frame["day"][120]
-    frame = frame.with_columns(
-        p=pl.when(second).then(1 - pl.col("p")).otherwise("p"),
-        day=pl.col("day").dt.offset_by("-4566d"),
-    )
-    assert str(frame["day"][0]) == "2013-07-02"
-    frame.write_parquet(tmp_path / "preds.parquet")
+    """Return a folder with a nightly job whose labels are late, and whose second day is bad."""
+    frame = rows(days=7).with_columns(pl.col("day").dt.offset_by("-4566d"))
+    days = frame["day"].unique().sort()
+    assert str(days[0]) == "2013-07-02"
+    is_bad = pl.col("day") == days[1]
+    frame = frame.with_columns(p=pl.when(is_bad).then(1 - pl.col("p")).otherwise("p"))
+    frame.drop("y").write_parquet(tmp_path / "preds.parquet")
+    frame.select("key", "y").write_parquet(tmp_path / "labels.parquet")
     (tmp_path / "nightly.yml").write_text(
         "name: nightly\nsource: preds.parquet\nlabel: y\nscore: p\nperiod: {column: day}\n"
+        "labels: {source: labels.parquet, on: key, maturity: 1d}\n"
         "metrics: [roc_auc]\nhistory: history.duckdb\ngates: [roc_auc >= 0.6]\n",
         encoding="utf-8",
     )
     return tmp_path
+
+
+def read_evaluated(folder: Path) -> list[str]:
+    """Return the periods that the job has evaluated, in order."""
+    done = run_here("history", str(folder / "history.duckdb"), "--format", "csv")
+    history = pl.read_csv(done.stdout.encode()).filter(metric="roc_auc")
+    return history["period"].sort().to_list()
 
 
 def ran(script: str, others: Path, folder: Path, **more: str) -> str:
@@ -62,20 +78,27 @@ def ran(script: str, others: Path, folder: Path, **more: str) -> str:
     return done.stdout
 
 
-def test_a_dagster_asset_is_materialised(others: Path, jobs: Path) -> None:
+def test_dagster_evaluates_each_night_what_is_mature(others: Path, jobs: Path) -> None:
     code = page.block("Dagster", "python").replace("/srv/jobs", str(jobs))
     output = ran(
-        code + "\n\nfor day in ('2013-07-02', '2013-07-03'):\n"
+        code + f"\n\nfrom datetime import datetime\nfor night in {NIGHTS}:\n"
         "    with dg.DagsterInstance.ephemeral() as instance:\n"
-        "        done = dg.materialize([nightly], partition_key=day, instance=instance)\n"
+        "        at = datetime.fromisoformat(night)\n"
+        "        context = dg.build_schedule_context(instance, scheduled_execution_time=at)\n"
+        "        request = every_night(context)\n"
+        "        config = request.run_config\n"
+        "        done = dg.materialize([nightly], run_config=config, instance=instance)\n"
         "    (check,) = done.get_asset_check_evaluations()\n"
-        "    print(day, done.success, check.passed, 'roc_auc' in check.metadata['failed'].text)\n",
+        "    failed = 'roc_auc' in check.metadata['failed'].text\n"
+        "    print('NIGHT', done.success, int(not check.passed), failed)\n",
         others, jobs, DAGSTER_DISABLE_TELEMETRY="1",
     )  # fmt: skip
-    assert output.splitlines() == ["2013-07-02 True True False", "2013-07-03 True False True"]
+    nights = [line for line in output.splitlines() if line.startswith("NIGHT")]
+    assert nights == [f"NIGHT True {code} {code == 1}" for code in CODES]
+    assert read_evaluated(jobs) == sum(EVALUATED, [])
 
 
-def test_an_airflow_task_runs(others: Path, jobs: Path) -> None:
+def test_airflow_evaluates_each_night_what_is_mature(others: Path, jobs: Path) -> None:
     code = page.block("Airflow", "python").replace("/srv/jobs", str(jobs))
     (jobs / "dags").mkdir()
     (jobs / "dags" / "nightly.py").write_text(code, encoding="utf-8")
@@ -85,13 +108,11 @@ def test_an_airflow_task_runs(others: Path, jobs: Path) -> None:
         "from nightly import dag\n"
         "from airflow.dag_processing.bundles.manager import DagBundlesManager\n"
         "DagBundlesManager().sync_bundles_to_db()\n"
-        "for day in ('2013-07-03', '2013-07-04'):\n"
-        "    print('STATE', dag.test(logical_date=pendulum.parse(day)).state)\n",
+        f"for night in {NIGHTS}:\n"
+        "    print('STATE', dag.test(logical_date=pendulum.parse(night)).state)\n",
         others, jobs, AIRFLOW_HOME=str(jobs / "airflow"), AIRFLOW__CORE__LOAD_EXAMPLES="False",
         AIRFLOW__CORE__DAGS_FOLDER=str(jobs / "dags"),
     )  # fmt: skip
     states = [line for line in output.splitlines() if line.startswith("STATE")]
-    assert states == ["STATE success", "STATE failed"]
-    done = run_here("history", str(jobs / "history.duckdb"), "--format", "csv")
-    periods = pl.read_csv(done.stdout.encode())["period"].to_list()
-    assert periods == ["2013-07-02", "2013-07-03"]
+    assert states == [f"STATE {'failed' if code else 'success'}" for code in CODES]
+    assert read_evaluated(jobs) == sum(EVALUATED, [])
