@@ -182,8 +182,9 @@ def run(
         try:
             table = format_ == "table"
             call = _plan_one if dry_run or explain else _run_one
+            named = log if len(jobs) == 1 else _name_job(log, path)
             with export_telemetry():
-                document, code = call(path, options, log, table=table, explain=explain)
+                document, code = call(path, options, named, table=table, explain=explain)
             documents.append(document)
         except SqlevalError as error:
             if len(jobs) == 1 and not log_json:
@@ -195,6 +196,11 @@ def run(
     if format_ == "json":
         print_data([json.dumps(documents, indent=1, default=str, allow_nan=False), "\n"])
     ctx.exit(max(codes))
+
+
+def _name_job(log: Callable[[str, str], None], path: str) -> Callable[[str, str], None]:
+    """Return a function that logs messages with the job file that they are about."""
+    return lambda kind, text: log(kind, text if text.startswith(f"{path}:") else f"{path}: {text}")
 
 
 def _plan_one(
@@ -258,9 +264,12 @@ def _tell_others(done: Run, code: int, log: Callable[[str, str], None]) -> bool:
     from sqleval.jobs.run import complete_run
 
     try:
-        for target in [*results.write_outputs(done, code), *_export(done)]:
+        for target in [*results.write_outputs(done, code), *_write_page(done)]:
             log("", f"wrote {target}")
+        # Before servers that may not answer for minutes.
         is_notified = _notify(done.job, code, done.errors, done, log)
+        for target in _export(done):
+            log("", f"wrote {target}")
         # Last: if this run is killed before, the next one writes and sends what it found.
         complete_run(done)
     except Exception as error:
@@ -314,18 +323,22 @@ def _notify(
     return not failed
 
 
+def _write_page(done: Run) -> list[str]:
+    """Write the report that the job asks for, and return its path."""
+    if done.job.report is None or done.lake is None:
+        return []
+    from sqleval.jobs.outputs.report import write_report
+
+    return write_report(done)
+
+
 def _export(done: Run) -> list[str]:
-    """Write the report and send the exports that the job asks for; return their targets."""
-    targets: list[str] = []
-    if done.job.report is not None and done.lake is not None:
-        from sqleval.jobs.outputs.report import write_report
+    """Send the exports that the job asks for, and return their targets."""
+    if done.job.outputs.openlineage is None and done.job.outputs.mlflow is None:
+        return []
+    from sqleval.jobs.outputs.exports import export_run
 
-        targets += write_report(done)
-    if done.job.outputs.openlineage is not None or done.job.outputs.mlflow is not None:
-        from sqleval.jobs.outputs.exports import export_run
-
-        targets += export_run(done)
-    return targets
+    return export_run(done)
 
 
 def _summarize(done: Run) -> str:

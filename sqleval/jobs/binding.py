@@ -153,6 +153,16 @@ def check_keys(binding: Binding) -> None:
             )
 
 
+def split_models(job: Job) -> dict[str, Job]:
+    """Return a job for each model of a job alone; none if it has one model."""
+    jobs: dict[str, Job] = {}
+    for role, named in (("score", job.score), ("prediction", job.prediction)):
+        if isinstance(named, dict) and len(named) > 1 and job.task != "multiclass":
+            for name, column in named.items():
+                jobs[str(name)] = job.model_copy(update={role: {name: column}})
+    return jobs
+
+
 def prepare_metrics(
     job: Job, predictions: Predictions, metrics: Sequence[str] | None = None
 ) -> pl.LazyFrame:

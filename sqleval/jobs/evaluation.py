@@ -26,7 +26,7 @@ from sqleval.history.store import RESULTS
 from sqleval.inputs.binding import Binding, name_set
 from sqleval.jobs import changes, states
 from sqleval.jobs.arrivals import count_arrived_rows
-from sqleval.jobs.binding import bind_periods, find_period_key, prepare_metrics
+from sqleval.jobs.binding import bind_periods, find_period_key, prepare_metrics, split_models
 from sqleval.jobs.definitions import list_definitions, name_metric
 from sqleval.jobs.file.model import Job
 from sqleval.jobs.lake import Lake, open_with_period
@@ -170,6 +170,13 @@ def _evaluate_with_fallback(
                 for period in periods
                 for f in _evaluate_with_fallback(job, lake, [period], keys, metrics)
             ]
+        if isinstance(error, RequestError) and (models := split_models(job)):
+            # A column that is missing is that of one model.
+            frames: list[pl.DataFrame] = []
+            for model, alone in models.items():
+                parts = _evaluate_with_fallback(alone, lake, periods, keys, metrics)
+                frames += [_name_failed_model(part, model) for part in parts]
+            return frames
         # A request that does not fit the job fits no slice of it.
         if keys and job.from_state is None and not isinstance(error, RequestError):
             try:
@@ -177,6 +184,15 @@ def _evaluate_with_fallback(
             except SqlevalError as broken:
                 return [_create_error_rows(periods[0], "{}", metrics, broken)]
         return [_create_error_rows(periods[0], "{}", metrics, error)]
+
+
+def _name_failed_model(rows: pl.DataFrame, model: str) -> pl.DataFrame:
+    """Return rows in which the errors of all slices are those of a model."""
+    if "error" not in rows.columns:
+        return rows
+    keys = pl.DataFrame({"model": [model]}).select(pl.struct("model").struct.json_encode()).item()
+    is_whole = pl.col("error").is_not_null() & (pl.col("slice") == "{}")
+    return rows.with_columns(slice=pl.when(is_whole).then(pl.lit(keys)).otherwise("slice"))
 
 
 def _evaluate_key_sets(

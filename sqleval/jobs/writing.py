@@ -256,11 +256,16 @@ def _split_batches(periods: Sequence[str]) -> Iterator[list[str]]:
 
 
 def list_errors(rows: pl.DataFrame) -> list[str]:
-    """Return the errors in rows of the history, with period and slice."""
+    """Return the errors in rows of the history, with period and slice; one cause is one error."""
     failures = rows.filter(pl.col("error").is_not_null())
-    return [
-        f"{period} {format_slice(keys)}: {error}"
-        for period, keys, error in failures.select("period", "slice", "error")
-        .unique(maintain_order=True)
-        .iter_rows()
-    ]
+    places = failures.select("period", "slice", "error").unique(maintain_order=True)
+    texts: list[str] = []
+    for (error,), group in places.group_by("error", maintain_order=True):
+        first, last = group["period"].min(), group["period"].max()
+        where = str(first) if first == last else f"{first} to {last}"
+        slices = group["slice"].unique()
+        if len(slices) == 1:
+            texts.append(f"{where} {format_slice(slices[0])}: {error}")
+        else:
+            texts.append(f"{where} in {len(slices)} slices: {error}")
+    return texts

@@ -3,11 +3,13 @@
 import json
 import subprocess
 from collections.abc import Mapping
+from concurrent.futures import Future
 from http.client import HTTPException
 from pathlib import Path
+from threading import Thread
 from typing import Any
 from urllib.error import HTTPError, URLError
-from urllib.request import HTTPRedirectHandler, Request, build_opener
+from urllib.request import HTTPRedirectHandler, OpenerDirector, Request, build_opener
 
 from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
 
@@ -170,6 +172,24 @@ def _is_temporary(error: BaseException) -> bool:
     return isinstance(error, OSError | HTTPException)
 
 
+def _post(opener: OpenerDirector, request: Request) -> None:
+    """Send a request; the limit is for all of it, also if a server answers byte by byte."""
+    answer: Future[None] = Future()
+
+    def send() -> None:
+        try:
+            with opener.open(request, timeout=_TIMEOUT):
+                answer.set_result(None)
+        except HTTPError as error:
+            error.close()
+            answer.set_exception(error)
+        except (OSError, HTTPException, ValueError) as error:
+            answer.set_exception(error)
+
+    Thread(target=send, daemon=True).start()
+    answer.result(timeout=_TIMEOUT)
+
+
 def _send_webhook(target: Notification, text: str) -> None:
     """Send the message by POST; errors show no part of a URL or header, which may be secret."""
     url = _read(target.webhook)
@@ -188,10 +208,9 @@ def _send_webhook(target: Notification, text: str) -> None:
             url, data=text.encode(), headers={"Content-Type": "application/json", **headers}
         )
         for attempt in retrying:
-            with attempt, opener.open(request, timeout=_TIMEOUT):
-                pass
+            with attempt:
+                _post(opener, request)
     except HTTPError as error:
-        error.close()
         raise SourceError(f"the server answered {error.code} {error.reason}") from None
     except URLError as error:
         raise SourceError(f"no answer: {error.reason}") from None

@@ -1,11 +1,14 @@
 """Notifications of runs: a real server on this machine, real commands, and what fails."""
 
 import json
+import socket
 import sys
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
 from typing import Any
 
 import polars as pl
@@ -296,3 +299,40 @@ def test_the_schema_takes_one_notification_or_several(lake: Lake) -> None:
         content = {**lake.spec, "notify": value}
         validate(content, Job.model_json_schema())
         assert len(Job.model_validate(content).notify) == len(value if value is not one else [1])
+
+
+def test_a_server_that_answers_byte_by_byte_is_given_up(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A limit for each byte alone would wait for ever."""
+    monkeypatch.setattr(notifications, "_TIMEOUT", 0.5)
+    monkeypatch.setattr(notifications, "_ATTEMPTS", 1)
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def trickle() -> None:
+            connection, _ = listening.accept()
+            with connection, suppress(OSError):
+                while connection.send(b"H") and not ended.wait(0.1):
+                    pass
+
+        ended = Event()
+        Thread(target=trickle, daemon=True).start()
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}/"
+        before = time.monotonic()
+        done = start(lake, code=3, notify={"webhook": url, "on": "always"})
+        ended.set()
+    assert "it cannot be sent: TimeoutError" in done.stderr
+    assert time.monotonic() - before < 30
+
+
+def test_others_are_notified_before_a_server_that_does_not_answer(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order: list[str] = []
+    monkeypatch.setattr(notifications, "_run_command", lambda *_: order.append("command"))
+    monkeypatch.setattr(
+        "sqleval.jobs.outputs.exports.export_run", lambda _: order.append("export") or []
+    )
+    notify = {"command": ["mail"], "on": "always"}
+    start(lake, notify=notify, outputs={"openlineage": "events.jsonl"})
+    assert order == ["command", "export"]

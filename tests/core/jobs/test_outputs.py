@@ -155,7 +155,8 @@ def test_prometheus_has_a_label_per_slice_key(lake: Lake) -> None:
 
 def test_names_in_junit_are_unique(lake: Lake) -> None:
     checks = [{"check": "roc_auc >= 0.6", "min_rows": n} for n in (0, 1, 2)]
-    bad = pl.when(pl.col("seg") == "c").then(7.0).otherwise("p")
+    # Two errors: in different numbers of rows.
+    bad = pl.when(pl.col("seg") == "c", pl.col("key") != 2).then(7.0).otherwise("p")
     lake.put(rows(days=2).with_columns(p=bad))
     done = lake.run(changes={"gates": checks}, backfill=True)
     suite = ElementTree.fromstring(results.write_junit(done)).find("testsuite")
