@@ -8,6 +8,7 @@ from sqleval.common.counts import format_row_count
 from sqleval.history.store import find_metric_kind
 from sqleval.jobs.file.model import Job
 from sqleval.jobs.lake import Lake
+from sqleval.jobs.plan import Decision
 
 
 def note_rows_without_period(job: Job, lake: Lake) -> list[str]:
@@ -20,6 +21,14 @@ def note_rows_without_period(job: Job, lake: Lake) -> list[str]:
         f"{format_row_count(count)} without a period: {column} is missing or outside of the years "
         "1000 to 9998"
     ]
+
+
+def note_other_slices(decisions: Sequence[Decision]) -> list[str]:
+    """Return a note if a period keeps results of other sets of slices than the job has now."""
+    others = [each.period for each in decisions if each.reason == "other slices"]
+    if not others:
+        return []
+    return [f"{others[-1]} has other slices than the job; --backfill evaluates older periods again"]
 
 
 def note_gaps(gaps: Sequence[str]) -> list[str]:

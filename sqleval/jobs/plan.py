@@ -25,6 +25,8 @@ from sqleval.jobs.states import read_fingerprint
 
 #: Actions before the labels of a period: evaluate expected metrics, or check and count its rows.
 EARLY = ("expect", "check")
+#: More missing periods at once are taken for a wrong time.
+_MOST_MISSING = 1000
 
 
 @dataclass(frozen=True)
@@ -199,6 +201,21 @@ def list_early_dates(job: Job, decisions: Sequence[Decision], options: RunOption
         for period, action, reason in decisions
         if action in ("wait", "check", "keep") and find_ready_time(job, period) > options.as_of
     ]
+
+
+def check_distance(
+    decisions: Sequence[Decision], past: Past, lake: Lake, options: RunOptions
+) -> None:
+    """Raise `RequestError` if a run would record very many missing periods: its time is wrong."""
+    missing = {each.period for each in decisions if each.action == "missing"}
+    new = missing.difference(past.overview["period"])
+    if len(new) > _MOST_MISSING and not (options.force or options.has_periods):
+        newest = max((each for each in lake.periods if each < max(new)), default="nothing")
+        raise RequestError(
+            f"--as-of {options.as_of:%Y-%m-%dT%H:%M}: the newest rows are of {newest}, and "
+            f"{len(new):,} periods after them have none; is that time right? --force records them "
+            "as missing"
+        )
 
 
 def add_gaps(decisions: Sequence[Decision], gaps: Sequence[str]) -> list[Decision]:

@@ -25,6 +25,7 @@ from sqleval.jobs.lake import Lake
 from sqleval.jobs.notes import (
     note_gaps,
     note_other_definitions,
+    note_other_slices,
     note_periods_without_labels,
     note_restated,
     note_rows_without_period,
@@ -36,6 +37,7 @@ from sqleval.jobs.plan import (
     Decision,
     RunOptions,
     add_gaps,
+    check_distance,
     decide_periods,
     forget_removed,
     list_early_dates,
@@ -149,13 +151,14 @@ def _run_job(job: Job, options: RunOptions, *, dry: bool) -> Run:
     candidates = list_definitions(job) if settled else candidates
     definitions = _choose_definitions(candidates, past.overview)
     gates.check_metrics(job, definitions["metric"].to_list())
+    check_distance(decisions, past, lake, options)
     gaps = [] if options.has_periods else list_gaps(job, lake, past.overview, options.as_of)
     if dry:
         decisions = add_gaps(decisions, gaps)
         planned = Run(job, run_id, decisions, past, lake.errors, notes, lake)
         explanation = explain_run(lake, files, past.overview, definitions, decisions, options)
         return replace(planned, explanation=explanation)
-    notes += note_gaps(gaps)
+    notes += [*note_gaps(gaps), *note_other_slices(decisions)]
     if settled is not None:
         keep_settled(job, store, settled, run_id)
     states.clean_folder(job)

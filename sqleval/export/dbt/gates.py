@@ -11,9 +11,8 @@ from sqleval.errors import RequestError
 from sqleval.inputs.binding import OVERALL, name_set
 from sqleval.jobs.file.parts import Gate
 from sqleval.jobs.file.reading import parse_gate
+from sqleval.jobs.gates import SUBJECTS
 
-#: The values that a gate can check besides metrics.
-_SUBJECTS = ("rows", "matured")
 _WORDS = {">=": "at least", "<=": "at most", ">": "above", "<": "below", "-": "minus", "+": "plus"}
 _OPERATORS = re.compile(r"[<>]=?|[-+]")
 
@@ -93,7 +92,7 @@ def _write_test(
     baseline: list[str] | None,
 ) -> Mapping[str, Any]:
     check = gate.parsed
-    subjects = [*metrics, *_SUBJECTS]
+    subjects = [*metrics, *SUBJECTS]
     if check.is_drift:
         raise RequestError(f"gate {gate.check!r}: drift is for sqleval run, which keeps states")
     if check.is_worse or check.factor != 1 or gate.name or gate.undefined:
@@ -106,9 +105,9 @@ def _write_test(
         raise RequestError(
             f"gate {gate.check!r}: the package has no metric {check.metric!r}"
             f"{find_nearest(check.metric, subjects)} (metrics: {', '.join(metrics)}; "
-            f"others: {', '.join(_SUBJECTS)})"
+            f"others: {', '.join(SUBJECTS)})"
         )
-    if gate.on != "value" and (not has_intervals or check.metric in _SUBJECTS):
+    if gate.on != "value" and (not has_intervals or check.metric in SUBJECTS):
         raise RequestError(f"gate {gate.check!r} is on {gate.on}, which needs ci= (--ci)")
     arguments: dict[str, Any] = {
         "metric": check.metric, "operator": check.op, "bound": check.offset,

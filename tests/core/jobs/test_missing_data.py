@@ -6,6 +6,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from sqleval.errors import RequestError
 from sqleval.jobs.plan import RunOptions
 from sqleval.jobs.run import run_job
 from tests.support.commands import run
@@ -109,7 +110,7 @@ def test_hours_weeks_years_and_long_gaps(lake: Lake) -> None:
     lake.run(as_of=night(4), changes=hourly, date=on("2026-01-04"))
     assert len(missing(lake.run(as_of=night(4)))) == 2
     # A period that is long past is not listed up to now.
-    done = lake.run(as_of=night(4) + timedelta(days=1000))
+    done = lake.run(as_of=night(4) + timedelta(days=1000), force=True)
     assert len(missing(done)) == 10_000
 
 
@@ -128,3 +129,13 @@ def test_init_expects_data_every_day(tmp_path: Path) -> None:
     later = run("run", job, "--as-of", f"{after + timedelta(days=2)}", code=1)
     assert "age <= 1" in later.stdout
     assert "the period has no rows" in later.stdout
+
+
+def test_a_time_far_after_the_newest_rows_is_asked_for(lake: Lake) -> None:
+    far = night(1) + timedelta(days=3 * 365)
+    before = lake.history()
+    with pytest.raises(RequestError, match=r"rows are of 2026-01-04, and 1,0\d\d periods after"):
+        lake.run(as_of=far)
+    assert lake.history().equals(before)
+    lake.run(as_of=far, force=True)
+    assert lake.history()["period"].n_unique() > 1000

@@ -90,3 +90,11 @@ def test_the_days_between_stay_a_gap_until_a_backfill(lake: Lake) -> None:
         "2026-01-01", "2026-01-02", "2026-01-04", "2026-01-06", "2026-01-07",
     ]  # fmt: skip
     assert lake.run().notes == []
+
+
+def test_a_new_set_of_slices_says_so(lake: Lake) -> None:
+    done = lake.run(changes={"slices": [[], ["seg"]]})
+    assert done.notes == [
+        "2026-01-10 has other slices than the job; --backfill evaluates older periods again"
+    ]
+    assert lake.run(backfill=True).notes == []
