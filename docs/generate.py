@@ -249,6 +249,7 @@ _MEANINGS: Mapping[str, Mapping[str, str]] = {
         "score_high": "highest score among the rows",
         "n": "number of rows",
         "weight": "their total weight (`weight=`)",
+        "squares": "the sum of their squared weights, which intervals need",
         "used": "whether metrics use these rows; false where a value is missing",
         "definition": "what the state was made of, as JSON: task, bits, roles, grain and more",
     },

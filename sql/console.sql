@@ -73,7 +73,9 @@ SELECT
     s.slice_1 AS slice_1,
     CAST(CASE WHEN TRY_CAST(s.label AS DOUBLE) = 1 THEN 1 ELSE 0 END AS TINYINT) AS label,
     s.score AS score,
-    s.weight AS weight
+    s.weight AS weight,
+    s.weight * s.weight AS squares,
+    1 AS n_rows
 FROM QUERY_TABLE(source) AS s
 WHERE sqleval._scores_usable(sqleval._number(s.label), s.score, s.weight);
 
@@ -161,7 +163,9 @@ SELECT
     s.slice_1 AS slice_1,
     s.label AS label,
     s.prediction AS prediction,
-    s.weight AS weight
+    s.weight AS weight,
+    s.weight * s.weight AS squares,
+    1 AS n_rows
 FROM QUERY_TABLE(source) AS s
 WHERE sqleval._predicted_usable(s.label, s.prediction, s.weight);
 
@@ -209,7 +213,9 @@ SELECT
     s.query AS query,
     s.label AS label,
     s.score AS score,
-    1 AS weight
+    1 AS weight,
+    1 AS squares,
+    1 AS n_rows
 FROM QUERY_TABLE(source) AS s
 WHERE
     sqleval._scores_usable(0, s.label, 1)

@@ -1,11 +1,11 @@
 /*
 summary: >-
-  confusion matrix in long form, with how far each row of a cell is from the mean: of the rows that
-  are right, of the shares of its classes, and of their agreement by chance
+  per label and prediction the sum of squared weights, with how far each of its rows is from the
+  mean: of the rows that are right, of the shares of its classes, and of their agreement by chance
 */
 SELECT
     slice,
-    n,
+    n_squares,
     all_rows,
     -- Not 1 minus the share of right rows, which would cancel where nearly all rows are right.
     CASE WHEN label = prediction THEN wrong ELSE wrong - 1e0 END AS right_deviation,
@@ -25,7 +25,7 @@ FROM (
         cells.slice,
         cells.label,
         cells.prediction,
-        cells.n,
+        cells.n_squares,
         cells.label_actual,
         cells.label_predicted,
         cells.all_rows,
@@ -37,10 +37,10 @@ FROM (
         of_prediction.prediction_predicted
     FROM (
         SELECT
-            confusion.slice,
-            confusion.label,
-            confusion.prediction,
-            confusion.n,
+            decision_counts.slice,
+            decision_counts.label,
+            decision_counts.prediction,
+            decision_counts.n_squares,
             of_label.label_actual,
             of_label.label_predicted,
             of_label.all_rows,
@@ -48,7 +48,7 @@ FROM (
             of_label.disagreement,
             of_label.actual_diversity,
             of_label.predicted_diversity
-        FROM confusion
+        FROM decision_counts
         JOIN (
             SELECT
                 slice,

@@ -1,7 +1,7 @@
 /*
 summary: >-
-  per class: how often it is the label, the prediction, both, or only one of them; classes with
-  total weight 0 are left out
+  per class: how often it is the label, the prediction, both, or only one of them, with the sums of
+  squared weights; classes with total weight 0 are left out
 */
 SELECT
     slice,
@@ -10,7 +10,10 @@ SELECT
     SUM(n_prediction) AS predicted,
     SUM(n_both) AS matched,
     SUM(n_label_only) AS missed,
-    SUM(n_prediction_only) AS mistaken
+    SUM(n_prediction_only) AS mistaken,
+    SUM(squares_both) AS matched_squares,
+    SUM(squares_label_only) AS missed_squares,
+    SUM(squares_prediction_only) AS mistaken_squares
 FROM (
     SELECT
         slice,
@@ -19,8 +22,11 @@ FROM (
         0 AS n_prediction,
         CASE WHEN label = prediction THEN n ELSE 0 END AS n_both,
         CASE WHEN label = prediction THEN 0 ELSE n END AS n_label_only,
-        0 AS n_prediction_only
-    FROM confusion
+        0 AS n_prediction_only,
+        CASE WHEN label = prediction THEN n_squares ELSE 0 END AS squares_both,
+        CASE WHEN label = prediction THEN 0 ELSE n_squares END AS squares_label_only,
+        0 AS squares_prediction_only
+    FROM decision_counts
     UNION ALL
     SELECT
         slice,
@@ -29,8 +35,11 @@ FROM (
         n AS n_prediction,
         0 AS n_both,
         0 AS n_label_only,
-        CASE WHEN label = prediction THEN 0 ELSE n END AS n_prediction_only
-    FROM confusion
+        CASE WHEN label = prediction THEN 0 ELSE n END AS n_prediction_only,
+        0 AS squares_both,
+        0 AS squares_label_only,
+        CASE WHEN label = prediction THEN 0 ELSE n_squares END AS squares_prediction_only
+    FROM decision_counts
 ) AS sides
 GROUP BY
     slice,

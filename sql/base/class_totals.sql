@@ -11,7 +11,10 @@ SELECT
     matched,
     missed,
     mistaken,
+    matched_squares,
+    missed_squares,
     total,
+    total_squares,
     CASE
         WHEN actual = FLOOR(actual) AND predicted = FLOOR(predicted) AND total = FLOOR(total)
         THEN 0e0
@@ -26,6 +29,9 @@ FROM (
         matched,
         missed,
         mistaken,
-        SUM(actual) OVER (PARTITION BY slice) AS total
+        matched_squares,
+        missed_squares,
+        SUM(actual) OVER (PARTITION BY slice) AS total,
+        SUM(matched_squares + missed_squares) OVER (PARTITION BY slice) AS total_squares
     FROM class_counts
 ) AS totalled

@@ -8,9 +8,5 @@ SELECT
     slice,
     label,
     prediction,
-    SUM(weight) AS n
-FROM decisions
-GROUP BY
-    slice,
-    label,
-    prediction
+    n
+FROM decision_counts

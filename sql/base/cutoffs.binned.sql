@@ -7,8 +7,12 @@ SELECT
     score_high,
     positives,
     negatives,
+    positive_squares,
+    negative_squares,
     tp,
     fp,
+    tp_squares,
+    fp_squares,
     -- No order of a bin's rows has fewer. It is the fp of the next higher bin, as fp minus the
     -- negatives of a heavy bin would lose the light ones above it.
     CASE
@@ -25,6 +29,8 @@ FROM (
         score_high,
         positives,
         negatives,
+        positive_squares,
+        negative_squares,
         SUM(positives) OVER (
             PARTITION BY slice ORDER BY score_low DESC
             ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
@@ -33,6 +39,14 @@ FROM (
             PARTITION BY slice ORDER BY score_low DESC
             ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
         ) AS fp,
+        SUM(positive_squares) OVER (
+            PARTITION BY slice ORDER BY score_low DESC
+            ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+        ) AS tp_squares,
+        SUM(negative_squares) OVER (
+            PARTITION BY slice ORDER BY score_low DESC
+            ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+        ) AS fp_squares,
         SUM(positives) OVER (PARTITION BY slice) AS total_positives,
         SUM(negatives) OVER (PARTITION BY slice) AS total_negatives
     FROM score_counts

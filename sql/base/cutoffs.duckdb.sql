@@ -10,6 +10,8 @@ SELECT
     score AS score_high,
     label AS positives,
     1 - label AS negatives,
+    label AS positive_squares,
+    1 - label AS negative_squares,
     -- Rows at or above a score are all rows but those with a lower rank.
     CASE
         WHEN label = 1 THEN total_positives - own_rank + 1
@@ -23,6 +25,14 @@ SELECT
         WHEN label = 1 THEN total_negatives - (rank_among_all - own_rank)
         ELSE total_negatives - own_rank + 1
     END AS fp_at_best,
+    CASE
+        WHEN label = 1 THEN total_positives - own_rank + 1
+        ELSE total_positives - (rank_among_all - own_rank)
+    END AS tp_squares,
+    CASE
+        WHEN label = 1 THEN total_negatives - (rank_among_all - own_rank)
+        ELSE total_negatives - own_rank + 1
+    END AS fp_squares,
     total_positives,
     total_negatives
 FROM ranks

@@ -11,9 +11,13 @@ SELECT
     CASE WHEN is_run = 0 THEN score END AS score_high,
     1 - is_run AS positives,
     negatives,
+    1 - is_run AS positive_squares,
+    negatives AS negative_squares,
     total_positives - lower_positives AS tp,
     total_negatives - lower_negatives AS fp,
     total_negatives - lower_negatives AS fp_at_best,
+    total_positives - lower_positives AS tp_squares,
+    total_negatives - lower_negatives AS fp_squares,
     total_positives,
     total_negatives
 FROM (

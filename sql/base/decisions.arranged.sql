@@ -14,7 +14,8 @@ WITH sided AS (
         CASE WHEN score >= $threshold THEN 1 ELSE 0 END AS by_bin,
         -- The decision that all rows of the bin share; NULL if the threshold lies inside the bin.
         CASE WHEN score_low >= $threshold THEN 1 WHEN score_high < $threshold THEN 0 END AS side,
-        weight
+        weight,
+        squares
     FROM predictions
 )
 SELECT
@@ -22,7 +23,8 @@ SELECT
     'tied' AS arrangement,
     label,
     COALESCE(side, by_bin) AS prediction,
-    weight
+    weight,
+    squares
 FROM sided
 UNION ALL
 SELECT
@@ -30,7 +32,8 @@ SELECT
     'all above' AS arrangement,
     label,
     COALESCE(side, 1) AS prediction,
-    weight
+    weight,
+    squares
 FROM sided
 UNION ALL
 SELECT
@@ -38,7 +41,8 @@ SELECT
     'none above' AS arrangement,
     label,
     COALESCE(side, 0) AS prediction,
-    weight
+    weight,
+    squares
 FROM sided
 UNION ALL
 SELECT
@@ -46,7 +50,8 @@ SELECT
     'positives above' AS arrangement,
     label,
     COALESCE(side, label) AS prediction,
-    weight
+    weight,
+    squares
 FROM sided
 UNION ALL
 SELECT
@@ -54,5 +59,6 @@ SELECT
     'negatives above' AS arrangement,
     label,
     COALESCE(side, 1 - label) AS prediction,
-    weight
+    weight,
+    squares
 FROM sided

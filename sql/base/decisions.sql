@@ -5,5 +5,6 @@ SELECT
     slice,
     label,
     prediction,
-    weight
+    weight,
+    squares
 FROM predictions

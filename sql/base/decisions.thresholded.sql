@@ -7,5 +7,6 @@ SELECT
     slice,
     label,
     CASE WHEN score >= $threshold THEN 1 ELSE 0 END AS prediction,
-    weight
+    weight,
+    squares
 FROM predictions

@@ -5,20 +5,26 @@ params:
 allowed:
   eps: "[0, 0.5)" # not in params, whose text is part of the definition in stored histories
 means: [loss]
+centres: [loss_centre]
 variances: [loss_variance]
 */
 SELECT
     slice,
     label,
     loss,
+    loss AS loss_centre,
     0e0 AS loss_variance,
-    weight
+    weight,
+    squares,
+    n_rows
 FROM (
     SELECT
         slice,
         label,
         -LN(GREATEST(LEAST(CAST(score AS DOUBLE), 1e0 - $eps), $eps)) AS loss,
-        weight
+        weight,
+        squares,
+        n_rows
     FROM class_scores
     WHERE label = class
 ) AS losses

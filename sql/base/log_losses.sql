@@ -5,14 +5,18 @@ params:
 allowed:
   eps: "[0, 0.5)" # not in params, whose text is part of the definition in stored histories
 means: [loss]
+centres: [loss_centre]
 variances: [loss_variance]
 */
 SELECT
     slice,
     label,
     loss,
+    loss AS loss_centre,
     0e0 AS loss_variance,
-    weight
+    weight,
+    squares,
+    n_rows
 FROM (
     SELECT
         slice,
@@ -22,6 +26,8 @@ FROM (
             CASE WHEN label = 1 THEN CAST(score AS DOUBLE) ELSE 1e0 - CAST(score AS DOUBLE) END,
             1e0 - $eps
         ), $eps)) AS loss,
-        weight
+        weight,
+        squares,
+        n_rows
     FROM predictions
 ) AS losses

@@ -1,5 +1,5 @@
 /*
-summary: tp, fp, fn and tn of each class against the others
+summary: tp, fp, fn and tn of each class against the others, with the sums of squared weights
 */
 SELECT
     slice,
@@ -12,7 +12,15 @@ SELECT
         WHEN total - matched - mistaken - missed > 1e-13 * total
         THEN total - matched - mistaken - missed
         ELSE 0
-    END AS tn
+    END AS tn,
+    matched_squares AS tp_squares,
+    mistaken_squares AS fp_squares,
+    missed_squares AS fn_squares,
+    CASE
+        WHEN total - matched - mistaken - missed > 1e-13 * total
+        THEN GREATEST(total_squares - matched_squares - mistaken_squares - missed_squares, 0)
+        ELSE 0
+    END AS tn_squares
 FROM (
     SELECT
         slice,
@@ -20,6 +28,10 @@ FROM (
         matched,
         mistaken,
         missed,
-        SUM(actual) OVER (PARTITION BY slice) AS total
+        matched_squares,
+        mistaken_squares,
+        missed_squares,
+        SUM(actual) OVER (PARTITION BY slice) AS total,
+        SUM(matched_squares + missed_squares) OVER (PARTITION BY slice) AS total_squares
     FROM class_counts
 ) AS counts

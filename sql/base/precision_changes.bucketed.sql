@@ -8,9 +8,11 @@ SELECT
     units.score_low,
     units.score_high,
     units.positives,
+    units.positive_squares,
     units.tp,
     units.fp,
     units.fp_at_best,
+    units.fp_squares,
     below.raised_below + SUM(units.raises) OVER (
         PARTITION BY units.slice, units.bucket ORDER BY units.score_low
     ) AS raised,
@@ -25,9 +27,11 @@ FROM (
         score_low,
         score_high,
         positives,
+        positive_squares,
         tp,
         fp,
         fp_at_best,
+        fp_squares,
         positives * (CAST(fp AS DOUBLE) / POWER(CAST(tp + fp AS DOUBLE), 2)) AS raises,
         positives * (CAST(tp AS DOUBLE) / POWER(CAST(tp + fp AS DOUBLE), 2)) AS lowers
     FROM cutoffs

@@ -8,9 +8,11 @@ SELECT
     score_low,
     score_high,
     positives,
+    positive_squares,
     tp,
     fp,
     fp_at_best,
+    fp_squares,
     -- Without a frame, a window includes the rows of the same score. `lowered` is summed over pairs
     -- of units, each pair once, so that it ends at the unit itself.
     SUM(positives * (CAST(fp AS DOUBLE) / POWER(CAST(tp + fp AS DOUBLE), 2))) OVER (

@@ -9,14 +9,18 @@ SELECT
     truth AS other,
     0 AS label,
     score,
-    weight
+    weight,
+    squares,
+    n_rows
 FROM (
     SELECT
         slice,
         class AS scored_class,
         label AS truth,
         score,
-        weight
+        weight,
+        squares,
+        n_rows
     FROM class_scores
 ) AS scored
 WHERE truth <> scored_class
@@ -27,14 +31,18 @@ SELECT
     classes.class AS other,
     1 AS label,
     scored.score,
-    scored.weight
+    scored.weight,
+    scored.squares,
+    scored.n_rows
 FROM (
     SELECT
         slice,
         class AS scored_class,
         label AS truth,
         score,
-        weight
+        weight,
+        squares,
+        n_rows
     FROM class_scores
 ) AS scored
 JOIN classes USING (slice)

@@ -8,7 +8,9 @@ SELECT
     CAST(CASE WHEN truth = class THEN 1 ELSE 0 END AS TINYINT) AS label,
     score,
     bucket,
-    weight
+    weight,
+    squares,
+    n_rows
 FROM (
     SELECT
         slice,
@@ -16,6 +18,8 @@ FROM (
         label AS truth,
         score,
         bucket,
-        weight
+        weight,
+        squares,
+        n_rows
     FROM class_scores
 ) AS scored

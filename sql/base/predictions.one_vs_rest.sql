@@ -8,13 +8,17 @@ SELECT
     -- bytes.
     CAST(CASE WHEN truth = class THEN 1 ELSE 0 END AS TINYINT) AS label,
     score,
-    weight
+    weight,
+    squares,
+    n_rows
 FROM (
     SELECT
         slice,
         class,
         label AS truth,
         score,
-        weight
+        weight,
+        squares,
+        n_rows
     FROM class_scores
 ) AS scored

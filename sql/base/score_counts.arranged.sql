@@ -12,6 +12,8 @@ WITH marked AS (
         highest,
         bin_positives,
         bin_negatives,
+        bin_positive_squares,
+        bin_negative_squares,
         CASE WHEN lowest < highest AND bin_positives > 0 AND bin_negatives > 0 THEN 1 ELSE 0 END
             AS is_mixed
     FROM score_bins
@@ -22,7 +24,9 @@ SELECT
     lowest AS score_low,
     highest AS score_high,
     bin_positives AS positives,
-    bin_negatives AS negatives
+    bin_negatives AS negatives,
+    bin_positive_squares AS positive_squares,
+    bin_negative_squares AS negative_squares
 FROM marked
 UNION ALL
 SELECT
@@ -31,7 +35,9 @@ SELECT
     CASE WHEN is_mixed = 1 THEN highest ELSE lowest END AS score_low,
     highest AS score_high,
     bin_positives AS positives,
-    CASE WHEN is_mixed = 1 THEN 0 ELSE bin_negatives END AS negatives
+    CASE WHEN is_mixed = 1 THEN 0 ELSE bin_negatives END AS negatives,
+    bin_positive_squares AS positive_squares,
+    CASE WHEN is_mixed = 1 THEN 0 ELSE bin_negative_squares END AS negative_squares
 FROM marked
 UNION ALL
 SELECT
@@ -40,7 +46,9 @@ SELECT
     lowest AS score_low,
     lowest AS score_high,
     0 AS positives,
-    bin_negatives AS negatives
+    bin_negatives AS negatives,
+    0 AS positive_squares,
+    bin_negative_squares AS negative_squares
 FROM marked
 WHERE is_mixed = 1
 UNION ALL
@@ -50,7 +58,9 @@ SELECT
     CASE WHEN is_mixed = 1 THEN highest ELSE lowest END AS score_low,
     highest AS score_high,
     CASE WHEN is_mixed = 1 THEN 0 ELSE bin_positives END AS positives,
-    bin_negatives AS negatives
+    bin_negatives AS negatives,
+    CASE WHEN is_mixed = 1 THEN 0 ELSE bin_positive_squares END AS positive_squares,
+    bin_negative_squares AS negative_squares
 FROM marked
 UNION ALL
 SELECT
@@ -59,6 +69,8 @@ SELECT
     lowest AS score_low,
     lowest AS score_high,
     bin_positives AS positives,
-    0 AS negatives
+    0 AS negatives,
+    bin_positive_squares AS positive_squares,
+    0 AS negative_squares
 FROM marked
 WHERE is_mixed = 1

@@ -6,5 +6,7 @@ SELECT
     lowest AS score_low,
     highest AS score_high,
     bin_positives AS positives,
-    bin_negatives AS negatives
+    bin_negatives AS negatives,
+    bin_positive_squares AS positive_squares,
+    bin_negative_squares AS negative_squares
 FROM score_bins

@@ -31,7 +31,9 @@ SELECT
     score AS score_low,
     score AS score_high,
     0 AS positives,
-    1 AS negatives
+    1 AS negatives,
+    0 AS positive_squares,
+    1 AS negative_squares
 FROM looked_up
 WHERE positives IS NULL
 UNION ALL
@@ -40,6 +42,8 @@ SELECT
     positive_scores.score AS score_low,
     positive_scores.score AS score_high,
     positive_scores.positives,
-    COALESCE(shared.n, 0) AS negatives
+    COALESCE(shared.n, 0) AS negatives,
+    positive_scores.positives AS positive_squares,
+    COALESCE(shared.n, 0) AS negative_squares
 FROM positive_scores
 LEFT JOIN shared USING (slice, score)

@@ -12,18 +12,19 @@ SELECT
     is_spread,
     total_positives,
     positives,
+    positive_squares,
     straight_precision,
     straight_miss,
     straight_raising - straight_raises_start AS straight_raised,
-    fp_above * straight_lowers_start * (2e0 * straight_lowering - straight_lowers_start)
-        + fp * straight_lowers_end
+    fp_squares_above * straight_lowers_start * (2e0 * straight_lowering - straight_lowers_start)
+        + fp_squares * straight_lowers_end
             * (2e0 * (straight_lowering - straight_lowers_start) - straight_lowers_end)
         AS straight_squares,
     curved_precision,
     curved_miss,
     curved_raising - curved_raises_start AS curved_raised,
-    fp_above * curved_lowers_start * (2e0 * curved_lowering - curved_lowers_start)
-        + fp * curved_lowers_end
+    fp_squares_above * curved_lowers_start * (2e0 * curved_lowering - curved_lowers_start)
+        + fp_squares * curved_lowers_end
             * (2e0 * (curved_lowering - curved_lowers_start) - curved_lowers_end)
         AS curved_squares
 FROM (
@@ -36,6 +37,9 @@ FROM (
         units.is_spread,
         units.total_positives,
         units.positives,
+        units.positive_squares,
+        units.fp_squares,
+        units.fp_squares_above,
         units.straight_precision,
         units.straight_miss,
         units.straight_raises_start,

@@ -2,7 +2,7 @@
 summary: >-
   segments of segment_slopes with the effects of one more row on all segments up to this one: how
   much a positive at its score raises the area, and the sum, over all negatives, of the squares of
-  what one lowers it by
+  what one lowers it by, times its squared weight
 */
 SELECT
     slice,
@@ -13,20 +13,22 @@ SELECT
     is_spread,
     total_positives,
     positives,
+    positive_squares,
     straight_precision,
     straight_miss,
     straight_raising - straight_raises_start AS straight_raised,
     -- A negative lowers both ends of the segments below it, and the end of that at its score. The
-    -- square of a sum is a sum over pairs of ends, and above the higher one of a pair lie its `fp`.
-    fp_above * straight_lowers_start * (2e0 * straight_lowering - straight_lowers_start)
-        + fp * straight_lowers_end
+    -- square of a sum is a sum over pairs of ends, and above the higher one of a pair lie its `fp`,
+    -- of which the squared weights count.
+    fp_squares_above * straight_lowers_start * (2e0 * straight_lowering - straight_lowers_start)
+        + fp_squares * straight_lowers_end
             * (2e0 * (straight_lowering - straight_lowers_start) - straight_lowers_end)
         AS straight_squares,
     curved_precision,
     curved_miss,
     curved_raising - curved_raises_start AS curved_raised,
-    fp_above * curved_lowers_start * (2e0 * curved_lowering - curved_lowers_start)
-        + fp * curved_lowers_end
+    fp_squares_above * curved_lowers_start * (2e0 * curved_lowering - curved_lowers_start)
+        + fp_squares * curved_lowers_end
             * (2e0 * (curved_lowering - curved_lowers_start) - curved_lowers_end)
         AS curved_squares
 FROM (
@@ -39,6 +41,9 @@ FROM (
         is_spread,
         total_positives,
         positives,
+        positive_squares,
+        fp_squares,
+        fp_squares_above,
         straight_precision,
         straight_miss,
         straight_raises_start,

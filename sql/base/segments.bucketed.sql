@@ -21,6 +21,10 @@ SELECT
         ELSE summed_fp_above
     END AS fp_above,
     0 AS is_spread,
+    tp_squares,
+    fp_squares,
+    tp_squares_above,
+    fp_squares_above,
     total_positives,
     total_negatives
 FROM (
@@ -36,6 +40,16 @@ FROM (
         COALESCE(
             LAG(fp) OVER (PARTITION BY slice, bucket ORDER BY score_low DESC), negatives_above
         ) AS summed_fp_above,
+        tp_squares,
+        fp_squares,
+        COALESCE(
+            LAG(tp_squares) OVER (PARTITION BY slice, bucket ORDER BY score_low DESC),
+            positive_squares_above
+        ) AS tp_squares_above,
+        COALESCE(
+            LAG(fp_squares) OVER (PARTITION BY slice, bucket ORDER BY score_low DESC),
+            negative_squares_above
+        ) AS fp_squares_above,
         total_positives,
         total_negatives
     FROM cutoffs

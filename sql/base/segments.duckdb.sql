@@ -12,6 +12,10 @@ SELECT
     CASE WHEN is_last = 1 THEN tp_past ELSE tp END AS tp_above,
     CASE WHEN is_last = 1 THEN fp_past ELSE fp END AS fp_above,
     0 AS is_spread,
+    tp AS tp_squares,
+    fp AS fp_squares,
+    CASE WHEN is_last = 1 THEN tp_past ELSE tp END AS tp_squares_above,
+    CASE WHEN is_last = 1 THEN fp_past ELSE fp END AS fp_squares_above,
     total_positives,
     total_negatives
 FROM (

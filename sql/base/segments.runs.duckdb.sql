@@ -14,6 +14,10 @@ SELECT
     COALESCE(LAG(tp) OVER (PARTITION BY slice ORDER BY tp, fp, negatives), 0) AS tp_above,
     COALESCE(LAG(fp) OVER (PARTITION BY slice ORDER BY tp, fp, negatives), 0) AS fp_above,
     0 AS is_spread,
+    tp AS tp_squares,
+    fp AS fp_squares,
+    COALESCE(LAG(tp) OVER (PARTITION BY slice ORDER BY tp, fp, negatives), 0) AS tp_squares_above,
+    COALESCE(LAG(fp) OVER (PARTITION BY slice ORDER BY tp, fp, negatives), 0) AS fp_squares_above,
     total_positives,
     total_negatives
 FROM cutoffs

@@ -29,6 +29,10 @@ SELECT
         ELSE steps.summed_fp_above
     END AS fp_above,
     steps.is_spread,
+    steps.tp_squares,
+    steps.fp_squares,
+    steps.tp_squares_above,
+    steps.fp_squares_above,
     totals.total_positives,
     totals.total_negatives
 FROM (
@@ -41,7 +45,13 @@ FROM (
         fp AS summed_fp,
         CASE WHEN score_low < score_high THEN 1 ELSE 0 END AS is_spread,
         COALESCE(LAG(tp) OVER (PARTITION BY slice ORDER BY score_low DESC), 0) AS summed_tp_above,
-        COALESCE(LAG(fp) OVER (PARTITION BY slice ORDER BY score_low DESC), 0) AS summed_fp_above
+        COALESCE(LAG(fp) OVER (PARTITION BY slice ORDER BY score_low DESC), 0) AS summed_fp_above,
+        tp_squares,
+        fp_squares,
+        COALESCE(LAG(tp_squares) OVER (PARTITION BY slice ORDER BY score_low DESC), 0)
+            AS tp_squares_above,
+        COALESCE(LAG(fp_squares) OVER (PARTITION BY slice ORDER BY score_low DESC), 0)
+            AS fp_squares_above
     FROM cutoffs
 ) AS steps
 JOIN totals USING (slice)

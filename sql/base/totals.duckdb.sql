@@ -5,7 +5,9 @@ when: unweighted rows
 SELECT
     slice,
     COUNT(CASE WHEN label = 1 THEN 1 END) AS total_positives,
-    COUNT(CASE WHEN label = 0 THEN 1 END) AS total_negatives
+    COUNT(CASE WHEN label = 0 THEN 1 END) AS total_negatives,
+    COUNT(CASE WHEN label = 1 THEN 1 END) AS total_positive_squares,
+    COUNT(CASE WHEN label = 0 THEN 1 END) AS total_negative_squares
 FROM predictions
 GROUP BY slice
 -- Without rows there is no row of totals, not even without slices.

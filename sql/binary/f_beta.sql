@@ -18,15 +18,29 @@ SELECT
     slice,
     CAST((1e0 + $beta * $beta) * tp AS DOUBLE)
         / NULLIF((1e0 + $beta * $beta) * tp + $beta * $beta * fn + fp, 0) AS value,
-    -- Delta method for multinomial counts (Agresti 2013, section 16.1), as sums of products:
-    -- differences would cancel where nearly all rows are right.
+    -- Delta method, linearised for weights; f1.sql explains it.
     (1e0 + $beta * $beta) * SQRT(
-        CAST(tp AS DOUBLE) * (
-            POWER($beta * $beta * fn + fp, 2) + tp * (POWER($beta, 4) * fn + fp)
+        tp_squares * POWER(
+            CAST($beta * $beta * fn + fp AS DOUBLE)
+                / NULLIF((1e0 + $beta * $beta) * tp + $beta * $beta * fn + fp, 0),
+            2
         )
-    ) / NULLIF(POWER((1e0 + $beta * $beta) * tp + $beta * $beta * fn + fp, 2), 0) AS stderr,
-    -- 20 positives are enough, of a count 5: positives count a quarter.
-    LEAST(1e0 * tp, 1e0 * (fp + fn), 25e-2 * (tp + fn)) AS support,
+        + fn_squares * POWER(
+            CAST($beta * $beta * tp AS DOUBLE)
+                / NULLIF((1e0 + $beta * $beta) * tp + $beta * $beta * fn + fp, 0),
+            2
+        )
+        + fp_squares * POWER(
+            CAST(tp AS DOUBLE) / NULLIF((1e0 + $beta * $beta) * tp + $beta * $beta * fn + fp, 0), 2
+        )
+    ) / NULLIF((1e0 + $beta * $beta) * tp + $beta * $beta * fn + fp, 0) AS stderr,
+    -- The effective numbers of rows, (sum w)^2 / sum w^2. 20 positives are enough, of a count 5:
+    -- positives count a quarter.
+    LEAST(
+        COALESCE(1e0 * tp * tp / NULLIF(tp_squares, 0), 0e0),
+        COALESCE(1e0 * (fp + fn) * (fp + fn) / NULLIF(fp_squares + fn_squares, 0), 0e0),
+        COALESCE(25e-2 * (tp + fn) * (tp + fn) / NULLIF(tp_squares + fn_squares, 0), 0e0)
+    ) AS support,
     CASE
         WHEN (1e0 + $beta * $beta) * tp + $beta * $beta * fn + fp = 0
         THEN 'no positive labels and no predicted positives'

@@ -14,5 +14,7 @@ SELECT
     CAST(fp AS DOUBLE) / NULLIF(fp + tn, 0) AS value,
     fp AS successes,
     fp + tn AS trials,
+    fp_squares AS squared_successes,
+    fp_squares + tn_squares AS squared_trials,
     CASE WHEN fp + tn = 0 THEN 'no negative labels' END AS note
 FROM outcomes

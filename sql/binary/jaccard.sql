@@ -14,5 +14,7 @@ SELECT
     CAST(tp AS DOUBLE) / NULLIF(tp + fp + fn, 0) AS value,
     tp AS successes,
     tp + fp + fn AS trials,
+    tp_squares AS squared_successes,
+    tp_squares + fp_squares + fn_squares AS squared_trials,
     CASE WHEN tp + fp + fn = 0 THEN 'no positive labels and no predicted positives' END AS note
 FROM outcomes

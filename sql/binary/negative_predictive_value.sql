@@ -14,5 +14,7 @@ SELECT
     CAST(tn AS DOUBLE) / NULLIF(tn + fn, 0) AS value,
     tn AS successes,
     tn + fn AS trials,
+    tn_squares AS squared_successes,
+    tn_squares + fn_squares AS squared_trials,
     CASE WHEN tn + fn = 0 THEN 'no predicted negatives' END AS note
 FROM outcomes

@@ -18,20 +18,47 @@ SELECT
     slice,
     CAST(SUM(positives * precision) AS DOUBLE) / NULLIF(MAX(total_positives), 0) AS value,
     SQRT(GREATEST(
-        SUM(positives * POWER(miss - raised, 2))
-        - 2e0 * SUM(positives * (miss - raised)) * SUM(positives * miss)
+        SUM(positive_squares * POWER(miss - raised, 2))
+        - 2e0 * SUM(positive_squares * (miss - raised)) * SUM(positives * miss)
             / NULLIF(MAX(total_positives), 0)
         + POWER(SUM(positives * miss), 2) / NULLIF(MAX(total_positives), 0)
-        + SUM(squares),
+            * (CAST(SUM(positive_squares) AS DOUBLE) / NULLIF(MAX(total_positives), 0))
+        + SUM(lowered_squares),
         0e0
     )) / NULLIF(MAX(total_positives), 0) AS stderr,
     LEAST(
-        POWER(SUM(positives * precision), 2) / NULLIF(SUM(positives * POWER(precision, 2)), 0),
-        1e0 * MAX(total_negatives)
+        POWER(SUM(positives * precision), 2) / NULLIF(SUM(positive_squares * POWER(precision, 2)), 0),
+        MAX(total_negatives)
+            * (CAST(MAX(total_negatives) AS DOUBLE) / NULLIF(MAX(total_negative_squares), 0))
     ) - 1e0 AS degrees,
     LEAST(
-        25e-2 * LEAST(MAX(total_positives), MAX(total_negatives)),
-        5e0 * POWER(MAX(total_positives), 2) / NULLIF(MAX(total_positives) + MAX(total_negatives), 0)
+        25e-2 * LEAST(
+            MAX(total_positives)
+                * (CAST(MAX(total_positives) AS DOUBLE) / NULLIF(MAX(total_positive_squares), 0)),
+            MAX(total_negatives)
+                * (CAST(MAX(total_negatives) AS DOUBLE) / NULLIF(MAX(total_negative_squares), 0)),
+            -- Few negatives of large weight among the positives at the top decide alone.
+            MAX(total_negatives)
+                * (CAST(MAX(total_negatives) AS DOUBLE) / NULLIF(MAX(total_negative_squares), 0))
+                * (CAST(MAX(total_positive_squares) AS DOUBLE) / NULLIF(MAX(total_positives), 0))
+                * (
+                    MAX(total_positives)
+                        * (CAST(MAX(total_positives) AS DOUBLE) / NULLIF(MAX(total_positive_squares), 0))
+                    + MAX(total_negatives)
+                        * (CAST(MAX(total_negatives) AS DOUBLE) / NULLIF(MAX(total_negative_squares), 0))
+                ) / NULLIF(MAX(total_positives) + MAX(total_negatives), 0)
+        ),
+        5e0 * POWER(
+            MAX(total_positives)
+                * (CAST(MAX(total_positives) AS DOUBLE) / NULLIF(MAX(total_positive_squares), 0)),
+            2
+        ) / NULLIF(
+            MAX(total_positives)
+                * (CAST(MAX(total_positives) AS DOUBLE) / NULLIF(MAX(total_positive_squares), 0))
+                + MAX(total_negatives)
+                    * (CAST(MAX(total_negatives) AS DOUBLE) / NULLIF(MAX(total_negative_squares), 0)),
+            0
+        )
     ) AS support,
     -- The bounds are those of pr_auc_trapezoid.sql.
     5e-1 * SUM(
@@ -70,12 +97,15 @@ FROM (
         fp_above,
         is_spread,
         positives,
+        positive_squares,
         total_positives,
         0 AS total_negatives,
+        0 AS total_positive_squares,
+        0 AS total_negative_squares,
         straight_precision AS precision,
         straight_miss AS miss,
         straight_raised AS raised,
-        straight_squares AS squares
+        straight_squares AS lowered_squares
     FROM segment_changes
     UNION ALL
     SELECT
@@ -86,12 +116,15 @@ FROM (
         0 AS fp_above,
         0 AS is_spread,
         0 AS positives,
+        0 AS positive_squares,
         total_positives,
         total_negatives,
+        total_positive_squares,
+        total_negative_squares,
         0e0 AS precision,
         0e0 AS miss,
         0e0 AS raised,
-        0e0 AS squares
+        0e0 AS lowered_squares
     FROM totals
 ) AS units
 GROUP BY slice

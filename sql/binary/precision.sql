@@ -14,5 +14,7 @@ SELECT
     CAST(tp AS DOUBLE) / NULLIF(tp + fp, 0) AS value,
     tp AS successes,
     tp + fp AS trials,
+    tp_squares AS squared_successes,
+    tp_squares + fp_squares AS squared_trials,
     CASE WHEN tp + fp = 0 THEN 'no predicted positives' END AS note
 FROM outcomes

@@ -14,6 +14,8 @@ SELECT
     CAST(SUM(positives) AS DOUBLE) / NULLIF(SUM(total), 0) AS value,
     SUM(positives) AS successes,
     SUM(total) AS trials,
+    SUM(positive_squares) AS squared_successes,
+    SUM(total_squares) AS squared_trials,
     CASE WHEN SUM(total) = 0 THEN 'total weight is 0' END AS note
 FROM label_counts
 GROUP BY slice

@@ -14,5 +14,7 @@ SELECT
     CAST(tp AS DOUBLE) / NULLIF(tp + fn, 0) AS value,
     tp AS successes,
     tp + fn AS trials,
+    tp_squares AS squared_successes,
+    tp_squares + fn_squares AS squared_trials,
     CASE WHEN tp + fn = 0 THEN 'no positive labels' END AS note
 FROM outcomes

@@ -14,5 +14,7 @@ SELECT
     CAST(tn AS DOUBLE) / NULLIF(tn + fp, 0) AS value,
     tn AS successes,
     tn + fp AS trials,
+    tn_squares AS squared_successes,
+    fp_squares + tn_squares AS squared_trials,
     CASE WHEN tn + fp = 0 THEN 'no negative labels' END AS note
 FROM outcomes

@@ -15,6 +15,8 @@ SELECT
         AS value,
     SUM(CASE WHEN label = 1 THEN weight ELSE 0 END) AS positives,
     SUM(weight) AS trials,
+    SUM(CASE WHEN label = 1 THEN squares ELSE 0 END) AS squared_successes,
+    SUM(squares) AS squared_trials,
     CASE WHEN SUM(weight) = 0 THEN 'total weight is 0' END AS note
 FROM predictions
 GROUP BY slice

@@ -17,6 +17,8 @@ SELECT
         / NULLIF(CASE WHEN $normalize THEN SUM(actual) WHEN SUM(actual) > 0 THEN 1 END, 0) AS value,
     SUM(matched) AS successes,
     CASE WHEN $normalize THEN SUM(actual) END AS trials,
+    SUM(matched_squares) AS squared_successes,
+    SUM(matched_squares + missed_squares) AS squared_trials,
     CASE WHEN SUM(actual) = 0 THEN 'total weight is 0' END AS note
 FROM class_counts
 GROUP BY slice

@@ -22,12 +22,15 @@ SELECT
         )
         / NULLIF(SUM(CAST(predicted AS DOUBLE) * (total - actual)), 0) AS value,
     MAX(errors_of_cells.error) AS stderr,
-    -- 20 rows outside the largest class are enough, of a count 5: they count a quarter.
+    -- The effective numbers of rows, (sum w)^2 / sum w^2. 20 rows outside the largest class are
+    -- enough, of a count 5: they count a quarter.
     LEAST(
-        1e0 * SUM(matched),
-        1e0 * SUM(missed),
-        25e-2 * (MAX(total) - MAX(actual)),
+        COALESCE(1e0 * SUM(matched) * SUM(matched) / NULLIF(SUM(matched_squares), 0), 0e0),
+        COALESCE(1e0 * SUM(missed) * SUM(missed) / NULLIF(SUM(missed_squares), 0), 0e0),
+        25e-2 * (MAX(total) - MAX(actual))
+            * (CAST(MAX(total) AS DOUBLE) / NULLIF(MAX(total_squares), 0)),
         25e-2 * (MAX(total) - MAX(predicted))
+            * (CAST(MAX(total) AS DOUBLE) / NULLIF(MAX(total_squares), 0))
     ) AS support,
     CASE
         WHEN SUM(actual) = 0 THEN 'total weight is 0'
@@ -36,10 +39,10 @@ SELECT
 FROM class_totals
 JOIN (
     -- Fleiss, Cohen and Everitt (1969), doi:10.1037/h0028106: 1 - kappa is the share of wrong rows
-    -- divided by the share that chance gives.
+    -- divided by the share that chance gives. Linearised for weights.
     SELECT
         slice,
-        SQRT(SUM(n * POWER(
+        SQRT(SUM(n_squares * POWER(
             (right_deviation - CAST(wrong AS DOUBLE) / NULLIF(disagreement, 0) * chance_deviation)
                 / NULLIF(disagreement, 0),
             2

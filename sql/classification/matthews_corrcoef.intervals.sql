@@ -36,12 +36,15 @@ SELECT
         1e0
     ) AS value,
     MAX(errors_of_cells.error) AS stderr,
-    -- 20 rows outside the largest class are enough, of a count 5: they count a quarter.
+    -- The effective numbers of rows, (sum w)^2 / sum w^2. 20 rows outside the largest class are
+    -- enough, of a count 5: they count a quarter.
     LEAST(
-        1e0 * SUM(matched),
-        1e0 * SUM(missed),
-        25e-2 * (MAX(total) - MAX(actual)),
+        COALESCE(1e0 * SUM(matched) * SUM(matched) / NULLIF(SUM(matched_squares), 0), 0e0),
+        COALESCE(1e0 * SUM(missed) * SUM(missed) / NULLIF(SUM(missed_squares), 0), 0e0),
+        25e-2 * (MAX(total) - MAX(actual))
+            * (CAST(MAX(total) AS DOUBLE) / NULLIF(MAX(total_squares), 0)),
         25e-2 * (MAX(total) - MAX(predicted))
+            * (CAST(MAX(total) AS DOUBLE) / NULLIF(MAX(total_squares), 0))
     ) AS support,
     CASE
         WHEN SUM(actual) = 0 THEN 'total weight is 0'
@@ -50,11 +53,11 @@ SELECT
     END AS note
 FROM class_totals
 JOIN (
-    -- Delta method for multinomial counts (Agresti 2013, section 16.1): how much a row of a cell
+    -- Delta method (Agresti 2013, section 16.1), linearised for weights: how much a row of a cell
     -- moves the coefficient.
     SELECT
         slice,
-        SQRT(SUM(n * POWER(
+        SQRT(SUM(n_squares * POWER(
             CAST(right_deviation - chance_deviation AS DOUBLE)
                 / NULLIF(SQRT(actual_diversity * predicted_diversity), 0)
                 + CAST(disagreement - wrong AS DOUBLE) / NULLIF(SQRT(actual_diversity * predicted_diversity), 0)

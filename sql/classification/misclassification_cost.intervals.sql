@@ -19,17 +19,19 @@ SELECT
     CASE WHEN SUM(unpriced) <= 1e-13 * SUM(total)
         THEN CAST(SUM(total_cost) AS DOUBLE) / NULLIF(SUM(total), 0)
     END AS value,
-    -- The standard error of a mean of costs. Sums of whole numbers are exact, so that the
-    -- difference is 0 where all costs are equal.
+    -- The standard error of a mean of costs, linearised for weights: the sum of w^2 (cost -
+    -- mean)^2. Sums of whole numbers are exact, so that it is 0 where all costs are equal.
     CASE WHEN SUM(unpriced) <= 1e-13 * SUM(total) THEN 1e0 END * SQRT(
         GREATEST(
-            CAST(SUM(total_squares) AS DOUBLE) * SUM(total)
-                - CAST(SUM(total_cost) AS DOUBLE) * SUM(total_cost),
+            SUM(squared_costs) - CAST(SUM(total_cost) AS DOUBLE) / NULLIF(SUM(total), 0) * (
+                2e0 * SUM(cost_squares)
+                - CAST(SUM(total_cost) AS DOUBLE) / NULLIF(SUM(total), 0) * SUM(n_squares)
+            ),
             0e0
-        ) / NULLIF(POWER(CAST(SUM(total) AS DOUBLE), 3), 0)
-    ) AS stderr,
+        )
+    ) / NULLIF(SUM(total), 0) AS stderr,
     -- Kish's effective number of rows with a cost.
-    POWER(CAST(SUM(total_cost) AS DOUBLE), 2) / NULLIF(SUM(total_squares), 0) AS support,
+    POWER(CAST(SUM(total_cost) AS DOUBLE), 2) / NULLIF(SUM(squared_costs), 0) AS support,
     CASE
         WHEN SUM(total) = 0 THEN 'total weight is 0'
         WHEN SUM(unpriced) > 1e-13 * SUM(total)
@@ -39,18 +41,25 @@ FROM (
     SELECT
         slice,
         0e0 AS total_cost,
-        0e0 AS total_squares,
+        0e0 AS cost_squares,
+        0e0 AS squared_costs,
         n AS total,
+        n_squares,
         CASE WHEN label = prediction THEN 0 ELSE n END AS unpriced
-    FROM confusion
+    FROM decision_counts
     UNION ALL
     SELECT
-        confusion.slice,
-        confusion.n * cost_matrix.cost AS total_cost,
-        confusion.n * cost_matrix.cost * cost_matrix.cost AS total_squares,
+        decision_counts.slice,
+        decision_counts.n * cost_matrix.cost AS total_cost,
+        decision_counts.n_squares * cost_matrix.cost AS cost_squares,
+        decision_counts.n_squares * cost_matrix.cost * cost_matrix.cost AS squared_costs,
         0 AS total,
-        CASE WHEN confusion.label = confusion.prediction THEN 0 ELSE -confusion.n END AS unpriced
-    FROM confusion
+        0 AS n_squares,
+        CASE
+            WHEN decision_counts.label = decision_counts.prediction THEN 0
+            ELSE -decision_counts.n
+        END AS unpriced
+    FROM decision_counts
     JOIN cost_matrix USING (label, prediction)
 ) AS cells
 GROUP BY slice

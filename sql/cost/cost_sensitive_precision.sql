@@ -15,10 +15,16 @@ since: 0.1.0
 SELECT
     slice,
     CAST($cost_fn * tp AS DOUBLE) / NULLIF($cost_fn * tp + $cost_fp * fp, 0) AS value,
-    -- Delta method for multinomial counts (Agresti 2013, section 16.1).
-    $cost_fn * $cost_fp * SQRT(CAST(tp AS DOUBLE) * fp * (tp + fp))
-        / NULLIF(POWER($cost_fn * tp + $cost_fp * fp, 2), 0) AS stderr,
-    LEAST(tp, fp) AS support,
+    -- Delta method, linearised for weights; f1.sql explains it.
+    $cost_fn * $cost_fp * SQRT(
+        tp_squares * POWER(CAST(fp AS DOUBLE) / NULLIF($cost_fn * tp + $cost_fp * fp, 0), 2)
+        + fp_squares * POWER(CAST(tp AS DOUBLE) / NULLIF($cost_fn * tp + $cost_fp * fp, 0), 2)
+    ) / NULLIF($cost_fn * tp + $cost_fp * fp, 0) AS stderr,
+    -- The effective numbers of rows, (sum w)^2 / sum w^2.
+    LEAST(
+        COALESCE(1e0 * tp * tp / NULLIF(tp_squares, 0), 0e0),
+        COALESCE(1e0 * fp * fp / NULLIF(fp_squares, 0), 0e0)
+    ) AS support,
     CASE
         WHEN tp + fp = 0 THEN 'no predicted positives'
     END AS note

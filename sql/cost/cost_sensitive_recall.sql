@@ -17,6 +17,8 @@ SELECT
     CAST($cost_fn * tp AS DOUBLE) / NULLIF($cost_fn * tp + $cost_fn * fn, 0) AS value,
     tp AS successes,
     tp + fn AS trials,
+    tp_squares AS squared_successes,
+    tp_squares + fn_squares AS squared_trials,
     CASE
         WHEN tp + fn = 0 THEN 'no positive labels'
     END AS note

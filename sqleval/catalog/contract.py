@@ -11,6 +11,7 @@ from sqlglot.errors import TokenError
 
 from sqleval.catalog import parameters, portable
 from sqleval.catalog.header import (
+    CENTRE,
     CONDITIONS,
     INTERVALS,
     TASKS,
@@ -37,6 +38,8 @@ from sqleval.common.names import find_nearest
 
 Kind = Literal["metric", "mergeable", "step", "curve", "split"]
 
+#: The sums of squared weights beside ``successes`` and ``trials``.
+SQUARES = ("squared_successes", "squared_trials")
 #: The options that every metric has, beside the parameters of its file.
 OPTIONS = ("average", "multi_class", "zero_division")
 
@@ -45,10 +48,11 @@ def list_interval_columns() -> tuple[str, ...]:
     """Return the columns of metrics that only intervals need.
 
     ``support`` is the smallest count of rows that a standard error rests on, ``degrees`` its
-    degrees of freedom.
+    degrees of freedom. ``squared_successes`` and ``squared_trials`` are the sums of squared weights
+    of a rate, ``kurtosis`` is that of errors whose squares are averaged.
     """
     needed = [column for columns in INTERVALS.values() for column in columns]
-    return (*dict.fromkeys(needed), "support", "degrees")
+    return (*dict.fromkeys(needed), *SQUARES, "support", "degrees", "kurtosis")
 
 
 def find_interval(columns: Container[str], header: Mapping[str, Any]) -> str | None:
@@ -237,6 +241,7 @@ def _check_named_columns(
     order = [part.split()[0] for part in str(header.get("order") or "").split(",") if part.strip()]
     named: dict[str, Iterable[object]] = {
         "means": header.get("means") or (),
+        "centres": header.get("centres") or (),
         "variances": header.get("variances") or (),
         "types": cast("dict[object, object]", types),
         "order": order,
@@ -247,10 +252,11 @@ def _check_named_columns(
             if name not in columns:
                 near = find_nearest(name, columns) or f"; it returns {', '.join(columns)}"
                 raise make_error(path, find_key_line(text, key), f"{key}: no column {name!r}{near}")
-    for name in header.get("variances") or ():
-        if not name.endswith(VARIANCE) or name.removesuffix(VARIANCE) not in columns:
-            message = f"variances: {name!r} must be the name of a column and {VARIANCE!r}"
-            raise make_error(path, find_key_line(text, "variances"), message)
+    for key, ending in (("centres", CENTRE), ("variances", VARIANCE)):
+        for name in header.get(key) or ():
+            if not name.endswith(ending) or name.removesuffix(ending) not in columns:
+                message = f"{key}: {name!r} must be the name of a column and {ending!r}"
+                raise make_error(path, find_key_line(text, key), message)
     for name, type_name in cast("dict[str, object]", types).items():
         if type_name not in TYPES:
             allowed = ", ".join(TYPES)

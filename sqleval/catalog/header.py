@@ -13,8 +13,8 @@ from sqleval.errors import LoadError, get_first_line
 #: The keys that a header may have.
 HEADER_KEYS = {
     "summary", "formula", "direction", "range", "domain", "params", "reference", "weights",
-    "cost", "since", "when", "interval", "order", "across", "means", "variances", "unbinned",
-    "bound", "units", "task", "types", "aliases", "band", "allowed",
+    "cost", "since", "when", "interval", "order", "across", "means", "centres", "variances",
+    "unbinned", "bound", "units", "task", "types", "aliases", "band", "allowed",
 }  # fmt: skip
 #: The conditions that a twin may name in ``when`` (or as its second suffix), and their meaning.
 CONDITIONS: Mapping[str, str] = {
@@ -40,8 +40,9 @@ ACROSS = ("matrices", "model")
 #: The steps that find the bins which leave a metric uncertain: ``heavy_pairs`` and so on.
 BOUNDS = ("pairs", "precision", "distance")
 
-#: The ending of the name of a variance; before it stands the name of the column it belongs to.
-VARIANCE = "_variance"
+#: The endings of the names of a variance and of the mean it is taken around; before them stands the
+#: name of the column they belong to.
+VARIANCE, CENTRE = "_variance", "_centre"
 
 #: The methods of intervals, and the columns of a metric that each is computed from. A metric has
 #: the method that its header names, or else the first one whose columns it returns.

@@ -2,10 +2,13 @@
 
 from collections.abc import Mapping
 
+#: The weight of a row, the sum of squared weights and the number of rows that it stands for. A row
+#: of ``counts=`` stands for rows of weight 1: all three are the count.
+WEIGHTS = ("weight", "squares", "n_rows")
 #: Relations that the compiler writes, and the columns that files may read from them.
 CONTRACT: Mapping[str, frozenset[str]] = {
     "predictions": frozenset(
-        {"slice", "label", "score", "prediction", "weight", "query", "key", "fold", "model"}
+        {"slice", "label", "score", "prediction", *WEIGHTS, "query", "key", "fold", "model"}
     )
     # For binned scores: the lowest and the highest score of a bin.
     | {"score_low", "score_high"}
@@ -13,7 +16,7 @@ CONTRACT: Mapping[str, frozenset[str]] = {
     | {"bucket"},
     # Score bins, before the bins are chosen that must be split into distinct scores.
     "coarse_bins": frozenset({"slice", "bin", "positives", "negatives"}),
-    "class_scores": frozenset({"slice", "label", "class", "score", "weight", "bucket"}),
+    "class_scores": frozenset({"slice", "label", "class", "score", *WEIGHTS, "bucket"}),
     # The units that a split assigns: rows, or groups of rows. Their slice is their key.
     "units": frozenset({"slice", "text", "stratum", "members", "time"}),
     # All combinations of a number of units that are left out together: the place of each.

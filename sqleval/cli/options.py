@@ -122,7 +122,7 @@ COLUMNS = [
         "--prediction", multiple=True, metavar="COLUMN|NAME=COLUMN",
         help="Predicted class or value; repeat NAME=COLUMN for several models.",
     ),
-    click.option("--weight", help="Column of non-negative weights.", metavar="COLUMN"),
+    click.option("--weight", help="Column of sampling weights, 0 or more.", metavar="COLUMN"),
     click.option("--counts", multiple=True, metavar="COLUMN|CELL=COLUMN,...",
         help="Column of row counts, or tp=, fp=, fn= and tn= of a confusion matrix."),
     click.option("--qid", help="Column of the query of a ranked row.", metavar="COLUMN"),

@@ -24,7 +24,8 @@ from sqleval.compiler.classes import write_class
 from sqleval.compiler.requirements import collect_values
 from sqleval.compiler.rewrite import bind_query, write_sql
 from sqleval.inputs.binding import Binding
-from sqleval.resampling.cells import Input, replace_models, write_rows
+from sqleval.resampling.cells import Input, write_rows
+from sqleval.resampling.values import replace_models
 
 
 class Pairs(NamedTuple):

@@ -27,18 +27,9 @@ from sqleval.comparison.pairs import (
 from sqleval.comparison.tests import FEW_ROWS_OF_A_CLASS, RATES
 from sqleval.comparison.verdict import find_signs
 from sqleval.compiler.intervals import MIN_PAIRS
-from sqleval.compiler.metric_rows import NO_COUNTS
 from sqleval.inference.libraries import np
 from sqleval.inference.outcome import Outcome
-from sqleval.resampling.cells import (
-    EXACT_ROWS,
-    Cells,
-    Values,
-    count_cells,
-    create_values,
-    group_requests,
-    remove_threshold,
-)
+from sqleval.resampling.cells import EXACT_ROWS, Cells, count_cells
 from sqleval.resampling.intervals import LEAST_DEFINED, find_intervals
 from sqleval.resampling.replicates import SAMPLE, evaluate_replicates
 from sqleval.resampling.rounding import (
@@ -47,6 +38,7 @@ from sqleval.resampling.rounding import (
     write_rounded,
     write_score,
 )
+from sqleval.resampling.values import Values, create_values, group_requests, remove_threshold
 
 if TYPE_CHECKING:
     from sqleval.inference.libraries import Array
@@ -204,22 +196,26 @@ def _summarize_bootstrap(
     is_small = ~pl.lit(cells.is_clustered) & (pl.col("df") < MIN_PAIRS - 1)
     kind = "paired bootstrap" if options.paired or options.key else "bootstrap of different rows"
     none = (
-        pl.when(~pl.col("_are_counts"))
-        .then(pl.lit(NO_COUNTS.replace("no interval", "no test")))
-        .when(pl.col("defined") < LEAST_DEFINED)
+        pl.when(pl.col("defined") < LEAST_DEFINED)
         .then(pl.lit("no test: a metric is undefined in too many replicates"))
         .when(pl.col("stderr").is_nan())
         .then(pl.lit("no test: a metric is infinite in some replicates"))
         .when(pl.col("low").is_null())
         .then(pl.lit("no test: the difference is the same in all replicates"))
-        .otherwise(pl.coalesce("_few", pl.when(is_small).then(pl.lit(FEW_ROWS_OF_A_CLASS))))
+        .otherwise(
+            pl.concat_str(
+                pl.coalesce("_few", pl.when(is_small).then(pl.lit(FEW_ROWS_OF_A_CLASS))),
+                "_weights",
+                separator="; ",
+                ignore_nulls=True,
+            ).replace("", None)
+        )
     )
-    is_usable = pl.col("low").is_not_null() & pl.col("_are_counts")
     return intervals.select(
         *by,
         "df",
         shift=-pl.col("bias") * pl.col("stderr"),
-        stderr=pl.when(is_usable).then("stderr"),
+        stderr=pl.when(pl.col("low").is_not_null()).then("stderr"),
         _method=pl.format(f"{kind}{{}}, {options.replicates:,} replicates", pl.col("_how")),
         _note=none,
         _bits="_bits",

@@ -27,7 +27,7 @@ from sqleval.inference.outcome import check_share
 from sqleval.inference.sample_size import find_detectable_difference, find_rows
 from sqleval.inputs.arguments import check_key_names
 from sqleval.resampling import completion
-from sqleval.resampling.cells import EXACT_ROWS, Input, count_rows
+from sqleval.resampling.cells import EXACT_ROWS, Input, count_rows, refuse_without_squares
 from sqleval.resampling.deferred import defer_frame
 from sqleval.resampling.intervals import LEAST_DEFINED
 
@@ -119,6 +119,7 @@ def _check_single(
     if data.source.once or (data.labels is not None and data.labels.once):
         raise RequestError("sample_size() reads the rows more than once; collect the stream first")
     check_key_names(key_types, COLUMNS, "the result")
+    refuse_without_squares(data.binding)
     for request in requests:
         refuse_sum(request)
         if request.average == PER_CLASS or data.binding.task == "ranking":
@@ -236,12 +237,11 @@ def _measure_by_replicates(
     errors = completion.find_standard_errors(data, requests, drawing, is_large=is_large)
     on = [*binding.keys, "metric"]
     errors = errors.with_columns(pl.col(name).cast(frame.schema[name]) for name in on)
-    errors = errors.select(*on, "stderr", "low", "defined", "_are_counts", "_method", "_note")
+    errors = errors.select(*on, "stderr", "low", "defined", "_method", "_note")
     pooled = pl.col("method").cast(pl.String).str.extract(POOLED)
     frame = frame.with_columns(_folds=pooled).drop("low", "high", "method")
     frame = frame.join(errors, on=on, how="left", nulls_equal=True, maintain_order="left")
-    is_usable = pl.col("_are_counts") & (pl.col("defined") >= LEAST_DEFINED)
-    is_usable &= pl.col("low").is_not_null()
+    is_usable = (pl.col("defined") >= LEAST_DEFINED) & pl.col("low").is_not_null()
     return frame.with_columns(
         stderr=pl.when(is_usable).then("stderr"), note=pl.coalesce("note", "_note")
-    ).drop("low", "defined", "_are_counts", "_note")
+    ).drop("low", "defined", "_note")

@@ -13,6 +13,7 @@ from sqleval.compiler.rows import (
     write_row_count,
     write_usable,
 )
+from sqleval.compiler.weights import audit_weights
 from sqleval.inputs.binding import ROLES, Binding
 from sqleval.inputs.canonical import FRACTIONS, TEXTS
 
@@ -31,7 +32,7 @@ def write_audit(
     domain : bool
         Whether to count scores outside 0 .. 1.
     ci : bool
-        Whether to add up weights, as an interval takes them for counts of rows.
+        Whether to add up weights and their squares, for the note on intervals.
     binned : bool
         Whether rows of ``_grouped`` are score bins, which have the count ``_outside``.
     """
@@ -67,9 +68,7 @@ def write_audit(
         is_finite = write_present_test("weight", "DOUBLE", finite=True)
         items["weight_largest"] = f"MAX(CASE WHEN {is_finite} THEN weight END)"
     if binding.is_weighted and ci:
-        each = "weight" if binned or size == "1" else f"weight * {size}"
-        items["_weight_sum"] = count(write_usable(binding), of=each)
-        items["_weight_rows"] = count(write_usable(binding), "weight > 0")
+        items |= audit_weights(write_usable(binding), binned=origin == "_grouped")
     if binding.has_counts:
         items["count_wrong"] = "SUM(CASE WHEN count < 0 OR count <> FLOOR(count) THEN 1 ELSE 0 END)"
     if "role" in binding.role:

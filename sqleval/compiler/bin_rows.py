@@ -7,7 +7,7 @@ from typing import Literal
 from sqlglot import exp
 
 from sqleval.catalog.contract import Relation, list_interval_columns
-from sqleval.catalog.header import VARIANCE
+from sqleval.catalog.header import CENTRE, VARIANCE
 from sqleval.common.sql_text import (
     select,
     write_double,
@@ -95,7 +95,8 @@ def write_bins(
     has_cluster, clusters = write_clusters(binding)
     keys |= {**has_cluster, **shared}
     counts = {"_rows": "COUNT(*)"} | clusters
-    counts |= {"weight": "SUM(weight)"} if binding.is_weighted else {}
+    if binding.is_weighted:
+        counts |= {"weight": "SUM(weight)", "squares": "SUM(weight * weight)"}
     totals = counts | {**totals}
     totals |= {"_outside": f"SUM(CASE WHEN {OUTSIDE} THEN 1 ELSE 0 END)"} if domain else {}
     if "score" not in binding.role:
@@ -188,7 +189,9 @@ def write_binned_step(
     relation: Relation,
     keys: Sequence[str],
     used: Container[str],
-    add_column: Callable[[Literal["sum", "squares", "key"], exp.Expr, str], str],
+    add_column: Callable[[Literal["sum", "centre", "squares", "key"], exp.Expr, str], str],
+    *,
+    weighted: bool,
 ) -> str:
     """Return the SQL of a row-level step over score bins.
 
@@ -202,10 +205,14 @@ def write_binned_step(
         The columns of the step that other files read.
     add_column : function
         Adds a column to ``_grouped`` and returns its name, given ``sum`` (the sum over a bin's
-        rows), ``squares`` (that of squared deviations from the bin's mean) or ``key`` (a value to
-        group by), an expression over ``predictions``, and the name of the step's column.
+        rows), ``centre`` (the same with squared weights), ``squares`` (that of squared deviations
+        from that mean) or ``key`` (a value to group by), an expression over ``predictions``, and
+        the name of the step's column.
+    weighted : bool
+        Whether rows have weights. Without, the centre of a variance is the mean.
     """
     means = relation.header.get("means") or ()
+    centres = relation.header.get("centres") or ()
     variances = relation.header.get("variances") or ()
     items = {key: key for key in keys}
     expressions = read_expressions(relation.query)
@@ -214,11 +221,15 @@ def write_binned_step(
             items |= {} if column == "slice" else {column: node.name}
         elif column not in used:
             continue
-        elif column in means or column in variances:
-            if column in variances:
-                node = expressions[column.removesuffix(VARIANCE)]
-            total = add_column("sum" if column in means else "squares", node, column)
+        elif column in means or (column in centres and not weighted):
+            base = column if column in means else column.removesuffix(CENTRE)
+            total = add_column("sum", expressions[base], base)
             items[column] = f"COALESCE({total} / NULLIF(CAST(weight AS DOUBLE), 0), 0e0)"
+        elif column in centres or column in variances:
+            base = column.removesuffix(CENTRE).removesuffix(VARIANCE)
+            kind = "centre" if column in centres else "squares"
+            total = add_column(kind, expressions[base], column)
+            items[column] = f"COALESCE({total} / NULLIF(CAST(squares AS DOUBLE), 0), 0e0)"
         else:
             items[column] = add_column("key", node, column)
     return select(items, "FROM predictions")

@@ -9,6 +9,7 @@ from sqlglot import exp
 from sqleval.catalog.catalogue import Catalogue
 from sqleval.catalog.contract import Relation
 from sqleval.catalog.parameters import Param, format_value
+from sqleval.catalog.relations import WEIGHTS
 from sqleval.common.sql_text import Value
 from sqleval.compiler.bin_rows import find_columns, is_row_level, write_binned_step
 from sqleval.compiler.bins import Bins, check_file_allows_bins
@@ -92,14 +93,14 @@ class InputRelations(ABC):
     def aggregate(
         self,
         builder: "Builder",
-        kind: Literal["sum", "squares", "key"],
+        kind: Literal["sum", "centre", "squares", "key"],
         node: exp.Expr,
         description: str,
         params: Mapping[str, Value],
     ) -> str:
         """Return the column with a step's expression, aggregated over a bin.
 
-        It is the sum, the sum of squared deviations from the bin's mean, or the value as it is.
+        It is the sum, that with squared weights, that of squared deviations, or the value itself.
         """
 
     @abstractmethod
@@ -278,6 +279,7 @@ class Builder:
             lambda kind, node, column: self.relations.aggregate(
                 self, kind, node, describe_column(relation.name, column, params), params
             ),
+            weighted=self.binding.is_weighted,
         )
         if key in self._placed:
             # Write it anew: this reader may need further columns of it.
@@ -342,7 +344,7 @@ class Builder:
     def _check_roles(self, relation: Relation, scope: Scope) -> None:
         if not self.relations.checks_roles:
             return
-        bound = {"slice", "label", "weight", "class", *self.binding.role}
+        bound = {"slice", "label", *WEIGHTS, "class", *self.binding.role}
         bound |= {"score_low", "score_high"} if self.bins is not None else set()
         bound |= {"bucket"} if self.relations.buckets is not None else set()
         if self.binding.classes:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from sqleval.catalog.parameters import Param
+from sqleval.catalog.relations import WEIGHTS
 from sqleval.common.columns import Column, is_integer, is_number
 from sqleval.common.sql_text import Scalar, Value, select, write_literal, write_scalar
 from sqleval.compiler.buckets import Buckets, write_bucket
@@ -92,8 +93,9 @@ def write_class_scores(binding: Binding, buckets: Buckets | None = None) -> str:
     if len(names) > _MOST_SCANS and binding.dialect == "duckdb":
         return _write_listed_scores(items, names)
     selects: list[str] = []
+    weights = {name: name for name in WEIGHTS}
     for i, name in enumerate(names, start=1):
-        each = items | {"class": name, "score": f"score_{i}", "weight": "weight"}
+        each = items | {"class": name, "score": f"score_{i}"} | weights
         each |= {"bucket": write_bucket(f"score_{i}", buckets)} if buckets is not None else {}
         selects.append(select(each, "FROM predictions"))
     # A scan a class, each of its own column, is faster than a CASE over all of them.
@@ -107,8 +109,10 @@ def _write_listed_scores(items: Mapping[str, str], names: Sequence[str]) -> str:
     nearly the cube of the classes, and 500 took half a minute.
     """
     scores = ", ".join(f"score_{i}" for i, _ in enumerate(names, start=1))
-    listed = select({**items, "scores": f"[{scores}]", "weight": "weight"}, "FROM predictions")
+    weights = {name: name for name in WEIGHTS}
+    listed = select({**items, "scores": f"[{scores}]", **weights}, "FROM predictions")
     classes = ", ".join(f"({i}, {name})" for i, name in enumerate(names, start=1))
     columns = {key: f"p.{key}" for key in items}
-    columns |= {"class": "c.class", "score": "p.scores[c.nth]", "weight": "p.weight"}
+    columns |= {"class": "c.class", "score": "p.scores[c.nth]"}
+    columns |= {name: f"p.{name}" for name in WEIGHTS}
     return select(columns, f"FROM ({listed}) AS p\nCROSS JOIN (VALUES {classes}) AS c(nth, class)")

@@ -129,7 +129,7 @@ class RowRelations(InputRelations):
     def aggregate(
         self,
         builder: Builder,
-        kind: Literal["sum", "squares", "key"],
+        kind: Literal["sum", "centre", "squares", "key"],
         node: exp.Expr,
         description: str,
         params: Mapping[str, Value],
@@ -140,8 +140,10 @@ class RowRelations(InputRelations):
         sql = write_sql(rewrite_over_source(self.binding, bind_query(node, (), {}, named)))
         if kind == "sum":
             sql = f"SUM(weight * ({sql}))" if self.binding.is_weighted else f"SUM({sql})"
+        elif kind == "centre":
+            sql = f"SUM(weight * weight * ({sql}))"
         elif kind == "squares":
-            weight = "weight" if self.binding.is_weighted else "1"
+            weight = "weight * weight" if self.binding.is_weighted else "1"
             sql = write_squared_deviations(weight, f"({sql})")
         name = next((name for name, same in home.items() if same == sql), None)
         if name is None:

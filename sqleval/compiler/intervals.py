@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from sqleval.catalog.contract import find_interval
+from sqleval.catalog.contract import SQUARES, find_interval
 from sqleval.common.sql_text import LARGEST
 
 #: The SQL of a metric's output columns, by name.
@@ -13,10 +13,15 @@ Header = Mapping[str, object]
 _NO_VARIATION = "no interval: no variation in the sample"
 INFINITE = "no interval: the value or its standard error is infinite"
 FEW_ROWS = "few rows: interval may be too narrow"
+HEAVY_TAILS = "errors with heavy tails: interval may be too narrow"
+#: Normal errors have a kurtosis of 3. `tests/bench/coverage.py` shows what happens above.
+_MOST_KURTOSIS = 10
 #: A standard error that rests on fewer rows of one kind is itself uncertain; for an area under the
 #: ROC curve it is the smaller class. `tests/bench/coverage.py` shows what happens below.
 _MIN_SUPPORT = 5
 MIN_PAIRS = 20
+#: Fewer effective successes or failures say too little of how their weights differ.
+_MIN_EFFECTIVE = 20
 #: Nearer to 0 or 1 than this, a share of the range differs by rounding alone and has no error.
 _LEAST, _MOST = "1e-14", "(1e0 - 1e-14)"
 
@@ -64,7 +69,7 @@ def write_interval(at: At, level: Level | None, header: Header, weighted: bool) 
         The metric's header: its ``range`` cuts a symmetric interval, ``interval`` names the
         method.
     weighted : bool
-        Whether weights are bound; an interval then takes them as counts of rows.
+        Whether sampling weights are bound.
     """
     method = find_interval(at, header)
     if level is None or method is None:
@@ -147,11 +152,50 @@ def _write_wilson_ends(successes: str, count: str, z: str) -> tuple[str, str]:
     )
 
 
+def _write_effective_trials(successes: str, at: At) -> str:
+    """Return the SQL of the effective number of trials of weighted rows.
+
+    It is p (1 - p) divided by the variance of the rate p, linearised for weights w (Korn and
+    Graubard 1998, Confidence intervals for proportions with small expected number of positive
+    counts): (sum w)^2 / sum w^2 if successes and failures are weighted alike. The variance is
+    uncertain below `_MIN_EFFECTIVE` successes or failures; then the smaller of both numbers is
+    taken.
+    """
+    hits, total = (f"CAST({sql} AS DOUBLE)" for sql in (successes, at["trials"]))
+    hit_squares, squares = (f"CAST({at[name]} AS DOUBLE)" for name in SQUARES)
+    trials = f"NULLIF({total}, 0)"
+    p, q = f"{hits} / {trials}", f"({total} - {hits}) / {trials}"
+    miss_squares = f"GREATEST({squares} - {hit_squares}, 0e0)"
+    kish = f"{total} * ({total} / NULLIF({squares}, 0))"
+    variance = f"({q} * ({q}) * {hit_squares} + {p} * ({p}) * {miss_squares})"
+    linearised = f"{total} * ({total} / NULLIF({variance}, 0)) * ({p}) * ({q})"
+    least = f"{_MIN_EFFECTIVE}e0"
+    misses = f"({total} - {hits})"
+    are_many = (
+        f"{hits} * {hits} >= {least} * {hit_squares}"
+        f" AND {misses} * {misses} >= {least} * {miss_squares}"
+    )
+    # At a share of 0 or 1 the variance is 0, but for rounding.
+    return (
+        f"CASE WHEN {p} <= 1e-12 OR {q} <= 1e-12 THEN {kish} WHEN {are_many} THEN {linearised}"
+        f" ELSE LEAST({kish}, {linearised}) END"
+    )
+
+
+def _find_counts(name: str, at: At, *, weighted: bool) -> tuple[str, str]:
+    """Return successes and trials as SQL; of weighted rows, the effective numbers of both."""
+    if not weighted:
+        return at[name], at["trials"]
+    trials = _write_effective_trials(at[name], at)
+    return f"CAST({at[name]} AS DOUBLE) / NULLIF({at['trials']}, 0) * ({trials})", f"({trials})"
+
+
 def _write_wilson(at: At, level: Level, _: Header, weighted: bool) -> Bounds:
-    low, high = _write_wilson_ends(at["successes"], at["trials"], level.z)
+    successes, trials = _find_counts("successes", at, weighted=weighted)
+    low, high = _write_wilson_ends(successes, trials, level.z)
     case_when = f"CASE WHEN {at['trials']} > 0 THEN"
     if level.is_exact:
-        nothing, counts = f"{case_when} 0e0 END", (at["successes"], at["trials"])
+        nothing, counts = f"{case_when} 0e0 END", (successes, trials)
         method = _name_method("clopper-pearson", weighted)
         return Bounds(nothing, nothing, method, counts=counts)
     return Bounds(
@@ -161,7 +205,7 @@ def _write_wilson(at: At, level: Level, _: Header, weighted: bool) -> Bounds:
 
 def _write_wilson_of_prevalence(at: At, level: Level, _: Header, weighted: bool) -> Bounds:
     """Return what p (1 - p) is over the interval of p; its maximum at 1/2 has no standard error."""
-    ends = _write_wilson_ends(at["positives"], at["trials"], level.z)
+    ends = _write_wilson_ends(*_find_counts("positives", at, weighted=weighted), level.z)
     first, last = (f"{p} * (1e0 - {p})" for p in ends)
     case_when = f"CASE WHEN {at['trials']} > 0 THEN"
     holds_half = f"{ends[0]} <= 5e-1 AND {ends[1]} >= 5e-1"
@@ -298,12 +342,15 @@ def _write_reason(at: At, rounding: str = "0") -> str:
         test = f"{error} > {rounding} AND {at['support']} < {_MIN_SUPPORT}"
         test += f" AND {at['degrees']} > 0" if "degrees" in at else ""
         few = f" WHEN {test} THEN '{FEW_ROWS}'"
+    if "kurtosis" in at:
+        test = f"{error} > {rounding} AND {at['kurtosis']} > {_MOST_KURTOSIS}"
+        few += f" WHEN {test} THEN '{HEAVY_TAILS}'"
     infinite = f"WHEN {error} > {LARGEST} OR {at['value']} > {LARGEST} THEN '{INFINITE}'"
     return f"CASE {infinite} WHEN {error} <= {rounding} THEN '{_NO_VARIATION}'{few} END"
 
 
 def _name_method(method: str, weighted: bool) -> str:
-    return f"{method}, weights as counts" if weighted else method
+    return f"{method}, linearised" if weighted else method
 
 
 #: The SQL of each method of `header.INTERVALS`.

@@ -19,8 +19,10 @@ from sqleval.compiler.intervals import (
 )
 from sqleval.compiler.problems import DomainChecks
 from sqleval.compiler.reducers import Folding, write_fold
+from sqleval.compiler.requirements import is_linearised
 from sqleval.compiler.statement import Statement
 from sqleval.compiler.substitution import Substitution, averages_folds, create_folds
+from sqleval.compiler.weights import NO_SQUARES, add_remark, describe_weights, write_correction
 from sqleval.inputs.binding import Binding, name_set
 
 #: The columns of every result of metrics, after the slice keys (and ``class``, where there is one).
@@ -29,14 +31,10 @@ COLUMNS = ("metric", "value", "low", "high", "n", "n_dropped", "method", "note")
 COUNTS = ("_successes", "_trials")
 #: Columns of a result from which the differences of models with different rows are tested.
 PARTS = (*COUNTS, "_stderr")
-#: Intervals take weights for counts of rows. Weights with a mean below 1 are not counts.
-_MAY_BE_COUNTS = "a._weight_sum >= a._weight_rows * (1e0 - 1e-9)"
 #: The note of a metric that has an interval from replicates alone.
 NO_CLOSED_FORM = "no interval in closed form; the bootstrap gives one"
 #: The note of a sum over rows.
 NO_SUM = "no interval: a sum depends on the number of rows; normalize=True has one"
-#: The note of a metric whose weights cannot be counts of rows.
-NO_COUNTS = "no interval: the weights have a mean below 1, so they are not counts of rows"
 #: The start of what ``method`` says of a metric that ``over=`` does not average.
 _POOLED = "pooled over "
 #: The whole of it, as a regular expression.
@@ -140,13 +138,13 @@ def _write_note(
     if builder.binding.has_fractions or builder.binding.has_counts:
         note = f"COALESCE({note}, CASE WHEN {at['value']} IS NULL THEN 'total weight is 0' END)"
     if ci and bounds.method is None:
-        why = NO_SUM if placed.request.is_sum else NO_CLOSED_FORM
-        note = f"COALESCE({note}, {write_literal(why)})"
+        none = NO_SQUARES if builder.binding.lacks_squares else NO_CLOSED_FORM
+        note = f"COALESCE({note}, {write_literal(NO_SUM if placed.request.is_sum else none)})"
     elif ci:
         why = f"CASE WHEN {bounds.low} IS NULL THEN 'no interval: too few rows' END"
         why = f"COALESCE({bounds.note}, {why})" if bounds.note else why
         if builder.binding.is_weighted:
-            why = f"CASE WHEN NOT ({_MAY_BE_COUNTS}) THEN {write_literal(NO_COUNTS)} ELSE {why} END"
+            why = add_remark(why, describe_weights(binned=builder.bins is not None))
         note = f"COALESCE({note}, {why})"
     return f"CASE WHEN COALESCE(a._used, 0) = 0 THEN 'no rows' ELSE {note} END"
 
@@ -254,11 +252,15 @@ def _write_bounds(
 ) -> Bounds:
     """Return the interval of a metric, made wider by what score bins leave open."""
     binding, header = builder.binding, placed.request.header
-    columns = _keep_for_interval(at, placed)
+    columns = {**_keep_for_interval(at, placed)}
+    if binding.is_weighted and level is not None:
+        if binding.lacks_squares:
+            return Bounds()
+        if not is_linearised(builder, placed.request.name):
+            columns = {name: sql for name, sql in columns.items() if name in ("value", "note")}
+        elif "stderr" in columns:
+            columns |= {"stderr": f"({columns['stderr']} * {write_correction()})"}
     bounds = write_interval(columns, level, header, weighted=binding.is_weighted)
-    if binding.is_weighted and bounds.method:
-        low, high = (f"CASE WHEN {_MAY_BE_COUNTS} THEN {end} END" for end in bounds[:2])
-        bounds = bounds._replace(low=low, high=high)
     if builder.bins is None:
         return bounds
     return widen_interval(at, header, "m.margin" if "score" in binding.role else "", bounds)

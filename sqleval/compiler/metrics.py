@@ -123,7 +123,9 @@ def compile_metrics(
     can_group = binding.task == "binary" and has_plain_rows and frequency
     if plan == "groups" and not can_group:
         plan = "rows"
-    builder = Builder(create_relations(binding, plan), requests[0].catalogue, ci=ci is not None)
+    # Without the squares of weights there is no interval, and a state may lack other sums for it.
+    has_intervals = ci is not None and not binding.lacks_squares
+    builder = Builder(create_relations(binding, plan), requests[0].catalogue, ci=has_intervals)
     builder.relations.place(builder, predicate)
     return place_metrics(builder, requests, ci, ci_method)
 
@@ -158,7 +160,7 @@ def write_metrics(
             has_parts=ci_method == "parts",
             is_plain=ci_method == "delong",
         )
-    metrics = _Metrics(builder, ci is not None)
+    metrics = _Metrics(builder, builder.has_intervals)
     twins = _choose_twins(builder, requests)
     checks = DomainChecks()
     placed: list[PlacedMetric] = []

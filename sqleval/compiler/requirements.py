@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable
 
+from sqlglot import exp
+
 from sqleval.catalog import graph
 from sqleval.catalog.contract import Relation
 from sqleval.catalog.request import Request, format_request
@@ -12,7 +14,7 @@ from sqleval.compiler.problems import DomainChecks
 from sqleval.compiler.singles import round_threshold
 from sqleval.compiler.substitution import list_substitutions
 from sqleval.errors import RequestError
-from sqleval.inputs.binding import Binding
+from sqleval.inputs.binding import SQUARES, Binding
 
 #: Why a metric of the default set is left out.
 _GUARD = "scores are outside 0 .. 1"
@@ -143,3 +145,13 @@ def relies_on_default(builder: Builder, request: Request, relation: Relation) ->
     """Whether decisions use the default threshold because none is given."""
     has_threshold = "threshold" in dict(request.parameters) or builder.binding.threshold is not None
     return not has_threshold and _takes_threshold(builder, request, relation)
+
+
+def is_linearised(builder: Builder, name: str) -> bool:
+    """Whether a metric's standard error is made of squared weights, by its file or one it reads."""
+    relation = builder.resolve(name, Scope())
+    if relation is None or relation.interval is None:
+        return False
+    columns = {column.name for column in relation.query.find_all(exp.Column)}
+    has_squares = any(column.split("_")[-1] == SQUARES for column in columns)
+    return has_squares or any(is_linearised(builder, read) for read in relation.reads)

@@ -6,6 +6,7 @@ begins with an underscore or stands in the contract.
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from sqleval.catalog.relations import WEIGHTS
 from sqleval.common.columns import NO_TYPE, Column, is_float
 from sqleval.common.sql_text import (
     quote,
@@ -333,17 +334,12 @@ def write_predictions(
                 items[name] = f"CAST({name} AS DOUBLE)"
     if "query" in bound:
         items["query"] = "query"
-    if binding.has_counts:
-        # Counts arrive as DOUBLE from some tools; the audit refuses fractions.
-        items["weight"] = f"CAST({write_row_count(binding)} AS BIGINT)"
-    elif binding.is_weighted:
-        items["weight"] = "weight"
-    else:
-        items["weight"] = "_rows" if origin == "_grouped" else unit
+    items |= _write_weights(binding, origin, unit)
     if binding.is_expected:
         # A score p counts as p positives and 1 - p negatives.
         probability = "CASE WHEN e.label = 1 THEN score ELSE 1 - score END"
-        items["weight"] = f"CAST({items['weight']} AS DOUBLE) * {probability}"
+        for name in WEIGHTS:
+            items[name] = f"CAST({items[name]} AS DOUBLE) * {probability}"
         origin += " AS r\nCROSS JOIN (VALUES (1), (0)) AS e(label)"
     items |= {name: name for name in also}
     kept = (
@@ -351,6 +347,22 @@ def write_predictions(
     )
     where = f"\nWHERE {kept}" if usable_only else ""
     return select(items, f"FROM {origin}{where}")
+
+
+def _write_weights(binding: Binding, origin: str, unit: str) -> dict[str, str]:
+    """Return the columns `WEIGHTS` of ``predictions``, over ``_source`` or ``_grouped``.
+
+    The squares are the variance of a sum of weights: a row of counts stands for rows of weight 1.
+    """
+    rows = "_rows" if origin == "_grouped" else unit
+    if binding.has_counts:
+        # Counts arrive as DOUBLE from some tools; the audit refuses fractions.
+        rows = f"CAST({write_row_count(binding)} AS BIGINT)"
+    items: dict[str, str] = dict.fromkeys(WEIGHTS, rows)
+    if binding.is_weighted:
+        squares = "squares" if origin == "_grouped" else "weight * weight"
+        items |= {"weight": "weight", "squares": squares}
+    return items
 
 
 def write_zero_or_one(binding: Binding, role: str) -> str:

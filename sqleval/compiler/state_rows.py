@@ -5,6 +5,7 @@ from typing import Literal
 
 from sqlglot import exp
 
+from sqleval.catalog.relations import WEIGHTS
 from sqleval.common.sql_text import Value, quote, select
 from sqleval.compiler.bins import Bins, check_binding_allows_bins
 from sqleval.compiler.builder import Builder, InputRelations, Plan, describe_column
@@ -12,8 +13,9 @@ from sqleval.compiler.input_rows import RowRelations
 from sqleval.compiler.problems import DomainChecks, write_domain_problems
 from sqleval.compiler.rows import write_source
 from sqleval.compiler.statement import Cte
+from sqleval.compiler.weights import audit_weights
 from sqleval.errors import RequestError
-from sqleval.inputs.binding import Binding, Definition
+from sqleval.inputs.binding import SQUARES, Binding, Definition
 
 
 def create_relations(binding: Binding, plan: Plan) -> InputRelations:
@@ -43,7 +45,8 @@ class StateRelations(RowRelations):
     @property
     def _columns(self) -> dict[str, str]:
         """The state's own columns under internal names, by their descriptions."""
-        return {name: f"_of_state_{i}" for i, name in enumerate(self._definition.columns, start=1)}
+        held = (name for name in self._definition.columns if name != SQUARES)
+        return {name: f"_of_state_{i}" for i, name in enumerate(held, start=1)}
 
     def place(self, builder: Builder, predicate: str | None) -> None:
         """Write the state's rows, a place for their audit, and ``predictions``."""
@@ -51,20 +54,24 @@ class StateRelations(RowRelations):
         also = {"_rows": "s.n", "_usable": "s.used"}
         also |= {end: f"s.{end}" for end in ends}
         also |= {column: f"s.{quote(name)}" for name, column in self._columns.items()}
+        if self.binding.is_weighted:
+            also["squares"] = "CAST(NULL AS DOUBLE)" if self.binding.lacks_squares else "s.squares"
         sql = write_source(self.binding, predicate, also)["_source"]
         builder.add_cte("_grouped", sql, "MATERIALIZED")
         builder.add_cte("_audit", "")
         roles = [role for role in ("label", "prediction", "score") if role in self.binding.role]
         names = [*self.binding.keys, *roles, *ends, *self._columns.values()]
         items = {name: name for name in names}
-        items["weight"] = "weight" if self.binding.is_weighted else "_rows"
+        items |= dict.fromkeys(WEIGHTS, "_rows")
+        if self.binding.is_weighted:
+            items |= {"weight": "weight", "squares": "squares"}
         sql = select(items, "FROM _grouped\nWHERE _usable")
         builder.add_cte("predictions", sql, "NOT MATERIALIZED")
 
     def aggregate(
         self,
         builder: Builder,
-        kind: Literal["sum", "squares", "key"],
+        kind: Literal["sum", "centre", "squares", "key"],
         node: exp.Expr,
         description: str,
         params: Mapping[str, Value],
@@ -72,7 +79,11 @@ class StateRelations(RowRelations):
         """Return the state's column for a row-level expression."""
         if description not in self._columns:
             held = ", ".join(self._columns) or "no sums"
-            way = "; for intervals, make the state with ci=True (--ci)" if kind == "squares" else ""
+            way = (
+                "; for intervals, make the state with ci=True (--ci)"
+                if kind in ("centre", "squares")
+                else ""
+            )
             raise RequestError(f"the state does not hold {description}; it holds {held}{way}")
         return self._columns[description]
 
@@ -92,8 +103,7 @@ class StateRelations(RowRelations):
         items["_rows"] = "COALESCE(SUM(_rows), 0)"
         items["_used"] = "COALESCE(SUM(CASE WHEN _usable THEN _rows ELSE 0 END), 0)"
         if self.binding.is_weighted:
-            items["_weight_sum"] = "SUM(CASE WHEN _usable THEN weight ELSE 0 END)"
-            items["_weight_rows"] = "SUM(CASE WHEN _usable AND weight > 0 THEN _rows ELSE 0 END)"
+            items |= audit_weights("_usable", binned=True)
         if domain:
             # The ends of a bin are its lowest and highest score.
             outside = "_usable AND (score_low < 0 OR score_high > 1)"

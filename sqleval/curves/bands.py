@@ -10,7 +10,7 @@ import polars as pl
 from sqleval.catalog.request import Request
 from sqleval.compiler.curve import compile_curve
 from sqleval.curves.grid import Axes, Curves, create_grid, evaluate_at, read_axes
-from sqleval.errors import DataError, RequestError
+from sqleval.errors import RequestError
 from sqleval.inference.bands import (
     Band,
     find_pointwise_band,
@@ -26,11 +26,12 @@ from sqleval.resampling.cells import (
     Input,
     count_cells,
     count_rows,
-    create_values,
+    refuse_without_squares,
 )
 from sqleval.resampling.completion import check_drawing
 from sqleval.resampling.intervals import LEAST_DEFINED, LEFT_BIAS
 from sqleval.resampling.replicates import bind_drawn, draw_replicates, run_drawn
+from sqleval.resampling.values import create_values
 
 if TYPE_CHECKING:
     from sqleval.inference.libraries import Array, Flags
@@ -60,7 +61,8 @@ def parse_options(ci: float, replicates: int, seed: int) -> Options:
 
 
 def check_source(data: Input) -> None:
-    """Raise `RequestError` if the rows can be read once: replicates read them again."""
+    """Raise `RequestError` if replicates cannot be drawn: they read the rows again."""
+    refuse_without_squares(data.binding)
     if data.source.once or (data.labels is not None and data.labels.once):
         raise RequestError("replicates read the rows more than once; collect the stream first")
 
@@ -261,11 +263,6 @@ def draw_curves(
     array
         The sample and the replicates along axis 0, the curves of ``exact``, the places.
     """
-    if not cells.describe(slice_keys)["_are_counts"].all():
-        raise DataError(
-            "no bands: the weights have a mean below 1, so they are not counts of rows; cluster= "
-            "draws whole clusters"
-        )
     axes = read_axes(request)
     groups, keys = exact.groups, exact.groups.columns
     values = np.full((options.replicates + 1, *exact.values.shape), np.nan)

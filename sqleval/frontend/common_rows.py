@@ -7,7 +7,8 @@ import polars as pl
 from sqleval.common.sql_text import select, write_with
 from sqleval.compiler.rows import write_row_count
 from sqleval.inputs.binding import Binding
-from sqleval.resampling.cells import Input, replace_models, write_rows
+from sqleval.resampling.cells import Input, write_rows
+from sqleval.resampling.values import replace_models
 
 
 def note_different_rows(frame: pl.DataFrame, data: Input, predicate: str | None) -> pl.DataFrame:

@@ -82,9 +82,12 @@ def scan(
     prediction : str or mapping, optional
         The predicted class or value; for binary, ``score >= threshold`` if left out.
     weight : str, optional
-        Non-negative weights. The largest one of a slice is in 1e-100 .. 1e100.
+        Sampling weights, 0 or more: of a survey, of importance sampling or of costs. Intervals and
+        tests depend on how much they differ, and not on their scale. The largest one of a slice is
+        in 1e-100 .. 1e100.
     counts : str or mapping, optional
-        The column that says how often each row stands, or the columns of the four counts:
+        The column that says how often each row stands: a count of 2 is the row twice, in values
+        and in intervals. Or the columns of the four counts:
         ``{"tp": "hits", "fp": ..., "fn": ..., "tn": ...}``.
     qid : str, optional
         The query that a ranked row belongs to.

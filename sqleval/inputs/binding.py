@@ -16,6 +16,9 @@ ROLES = ("train", "validation", "test")
 #: The arguments that have another name than their role.
 _ARGUMENTS = {"query": "qid", "count": "counts"}
 
+#: The column of a state that has the sums of squared weights.
+SQUARES = "squares"
+
 #: The name of the set without keys.
 OVERALL = "overall"
 
@@ -254,6 +257,12 @@ class Binding:
     def is_weighted(self) -> bool:
         """Whether weights are bound."""
         return "weight" in self.role
+
+    @property
+    def lacks_squares(self) -> bool:
+        """Whether this is a state with weights and without their squares, as of release 0.1."""
+        held = () if self.state is None else self.state.columns
+        return self.state is not None and self.is_weighted and SQUARES not in held
 
     @property
     def has_counts(self) -> bool:

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import polars as pl
 
-from sqleval.catalog.request import Request
 from sqleval.common.columns import Column
 from sqleval.common.counts import format_row_count
 from sqleval.common.sql_text import Value, quote, select, write_with
 from sqleval.compiler import rows
-from sqleval.compiler.classes import write_class, write_predicted_class
-from sqleval.compiler.requirements import collect_values
-from sqleval.compiler.singles import write_decision
+from sqleval.compiler.weights import LEAST_SHARE, NO_SQUARES, WHOLE, WHOLE_WEIGHT
 from sqleval.engines.base import Engine
-from sqleval.errors import DataError
-from sqleval.inputs.binding import Binding, list_columns_read
+from sqleval.errors import DataError, RequestError
+from sqleval.inputs.binding import SQUARES, Binding, list_columns_read
 from sqleval.inputs.source import Source
-from sqleval.resampling.rounding import write_number, write_rounded, write_score
+from sqleval.resampling.values import Values
 
 #: Up to this many rows, scores are not rounded; above, to the first of these numbers of bits.
 EXACT_ROWS = 2_000
@@ -65,6 +62,10 @@ class Input(NamedTuple):
         return self.engine.run(sql, params or {}, sources, objects, pl.DataFrame)
 
 
+#: The effective number of rows with weights (Kish 1965): (sum w)^2 / sum w^2.
+_EFFECTIVE_ROWS = (pl.col("mean") * pl.col("factor")).sum() ** 2 / (
+    pl.col("mean") * pl.col("factor") ** 2
+).sum()
 #: How many blocks of equal size the blocks of a slice count as: the squares add up row by row.
 _EQUAL_BLOCKS = pl.col("factor").sum() ** 2 / (pl.col("factor") * pl.col("_size")).sum()
 
@@ -76,8 +77,8 @@ class Cells(NamedTuple):
     ----------
     frame : polars.DataFrame
         The keys, the values, ``unit`` (what is drawn: a cell, or a block of clusters), ``mean``
-        (how often it is drawn on average), ``factor`` (the rows per draw) and ``_is_rounded``
-        (whether its scores are rounded).
+        (how often it is drawn on average), ``factor`` (the rows per draw, or their weight) and
+        ``_is_rounded`` (whether its scores are rounded).
     keys : tuple of str
         The slice keys, then those of folds.
     roles : dict
@@ -86,6 +87,8 @@ class Cells(NamedTuple):
         The significant bits of the scores; 0 where they are exact.
     is_clustered : bool
         Whether blocks of clusters are drawn instead of rows.
+    is_weighted : bool
+        Whether rows with weights are drawn.
     """
 
     frame: pl.DataFrame
@@ -93,13 +96,17 @@ class Cells(NamedTuple):
     roles: Mapping[str, Any]
     bits: int = 0
     is_clustered: bool = False
+    is_weighted: bool = False
 
     def count_units(self, by: Sequence[str]) -> pl.DataFrame:
         """Return the number of rows that can be drawn, or of blocks: ``by`` and ``size``.
 
-        Blocks of unequal size count as fewer: (sum of sizes)^2 / (sum of their squares).
+        Blocks of unequal size count as fewer: (sum of sizes)^2 / (sum of their squares). So do rows
+        of unequal weight.
         """
         size, frame = pl.col("mean").sum().cast(pl.Float64), self.frame
+        if self.is_weighted:
+            size = _EFFECTIVE_ROWS
         if self.is_clustered:
             frame = self._add_sizes(by)
             size = _EQUAL_BLOCKS
@@ -120,9 +127,9 @@ class Cells(NamedTuple):
         -------
         polars.DataFrame
             ``keys``, ``_how`` (such as ``, scores of 9 bits``, or empty), ``_bits`` (NULL unless
-            scores are rounded), ``_few`` (NULL unless there are few clusters), ``_are_counts``
-            (whether weights can be counts of rows) and ``_too_few`` (whether there are fewer than
-            three clusters).
+            scores are rounded), ``_few`` (NULL unless there are few clusters), ``_weights`` (the
+            note on weights, or NULL) and ``_too_few`` (whether there are fewer than three
+            clusters).
         """
         blocks = pl.col("unit").n_unique()
         bits = pl.when(pl.col("_is_rounded").any()).then(pl.lit(self.bits))
@@ -138,49 +145,30 @@ class Cells(NamedTuple):
                 _EQUAL_BLOCKS.round(1),
             )
             few, frame = pl.when(_EQUAL_BLOCKS < FEW_BLOCKS).then(remark), self._add_sizes(keys)
-        are_counts = pl.lit(value=True)
-        if not self.is_clustered:
-            are_counts = pl.col("mean").sum() >= pl.col("_rows").sum() * (1 - 1e-9)
         items = {"_how": pl.concat_str(parts), "_bits": bits}
-        items |= {"_few": few, "_are_counts": are_counts}
-        # Of one or two, a replicate has none too often.
+        items |= {"_few": few, "_weights": self._describe_weights()}
+        # With one or two clusters, many replicates draw none of them.
         items["_too_few"] = (blocks <= 2) & self.is_clustered
         if not keys:
             return frame.select(**items)
         return frame.group_by(keys, maintain_order=True).agg(**items)
 
-
-class Values(NamedTuple):
-    """The columns that cells tell apart, as SQL, their roles, and whether scores are rounded."""
-
-    items: Mapping[str, str]
-    roles: Mapping[str, Any]
-    is_rounded: bool = False
-
-
-def group_requests(
-    binding: Binding, requests: Sequence[Request]
-) -> Iterator[tuple[list[Request], Value, bool]]:
-    """Yield metrics that share their cells, their threshold, and whether they read scores.
-
-    The threshold is None for metrics without one.
-    """
-    groups: dict[tuple[Value, bool], list[Request]] = {}
-    for request in requests:
-        decided = request.depends_on("decisions")
-        scored = not decided and (binding.has_score and binding.task != "regression")
-        threshold: Value = None
-        if decided and binding.task == "binary" and "prediction" not in binding.role:
-            threshold = collect_values(binding, request).get("threshold", 0.5)
-        groups.setdefault((threshold, scored), []).append(request)
-    for (threshold, scored), group in groups.items():
-        yield group, threshold, scored
-
-
-def remove_threshold(request: Request) -> Request:
-    """Return a request over cells that hold the decision instead of a score."""
-    kept = tuple(pair for pair in request.parameters if pair[0] != "threshold")
-    return replace(request, parameters=kept)
+    def _describe_weights(self) -> pl.Expr:
+        if not self.is_weighted:
+            return pl.lit(None, pl.String)
+        rows = pl.col("_rows").sum()
+        few = pl.format(
+            "weights: effective number of rows {} of {}",
+            (_EFFECTIVE_ROWS + 0.5).floor().cast(pl.Int64),
+            rows.cast(pl.Int64),
+        )
+        is_whole = (pl.col("_least").min() >= 1) & (pl.col("_most").max() > 1)
+        return (
+            pl.when(is_whole)
+            .then(pl.lit(WHOLE))
+            .when(float(LEAST_SHARE) * rows > _EFFECTIVE_ROWS)
+            .then(few)
+        )
 
 
 def write_rows(
@@ -189,6 +177,7 @@ def write_rows(
     """Return the CTEs of the rows under internal names, ``_usable_rows`` the last."""
     is_state = binding.state is not None
     also = {"_rows": "s.n", "_usable": "s.used"} if is_state else {}
+    also |= {SQUARES: f"s.{SQUARES}"} if is_state and binding.is_weighted else {}
     read = binding
     if cluster is not None and "cluster" not in binding.role:
         read = replace(binding, roles=(*binding.roles, ("cluster", cluster)))
@@ -206,7 +195,9 @@ def write_weight(binding: Binding) -> str:
     return "weight" if binding.is_weighted else "1"
 
 
-def write_cells(data: Input, values: Values, exact: Values | None, predicate: str | None) -> str:
+def write_cells(
+    data: Input, values: Values, exact: Values | None, predicate: str | None, *, is_large: bool
+) -> str:
     """Return the statement of the cells.
 
     Parameters
@@ -219,19 +210,25 @@ def write_cells(data: Input, values: Values, exact: Values | None, predicate: st
         The same without rounding, for slices of up to `EXACT_ROWS` rows.
     predicate : str or None
         A condition on the slice keys.
+    is_large : bool
+        Whether there are more than `EXACT_ROWS` rows.
     """
     binding, cluster = data.binding, data.cluster
+    is_weighted = binding.is_weighted and cluster is None
     keys = {key: key for key in (*binding.keys, *binding.folds)}
     block = {}
     if cluster is not None:
         block = {"unit": _write_block(_count_blocks(data, cluster))}
     ctes = write_rows(binding, predicate, cluster)
-    home, value_columns, is_rounded = "_usable_rows", dict(values.items), "FALSE"
-    if values.is_rounded:
-        is_rounded = "TRUE"
-    if values.is_rounded and exact is not None and binding.keys:
+    home, value_columns = "_usable_rows", dict(values.items)
+    is_rounded = "TRUE" if values.is_rounded else "FALSE"
+    is_pooled = "TRUE" if is_large or binding.state is not None else "FALSE"
+    varies = values.is_rounded or (is_weighted and is_large)
+    if varies and exact is not None and binding.keys:
         # A slice has the same cells, whatever other slices there are.
-        home, is_rounded = "_sized_rows", "_is_large"
+        home = "_sized_rows"
+        is_rounded = "_is_large" if values.is_rounded else is_rounded
+        is_pooled = "_is_large" if binding.state is None else is_pooled
         ctes |= _write_sizes(binding)
         value_columns = {
             name: sql
@@ -240,10 +237,35 @@ def write_cells(data: Input, values: Values, exact: Values | None, predicate: st
             for name, sql in value_columns.items()
         }
     items = keys | block | value_columns | {"_is_rounded": is_rounded}
+    items |= {"_weight": f"CASE WHEN NOT {is_pooled} THEN weight END"} if is_weighted else {}
     places = ", ".join(str(i) for i in range(1, len(items) + 1))
-    items |= {"mean": f"SUM({write_weight(binding)})", "_rows": "COUNT(*)"}
+    if is_weighted:
+        items |= _write_weighted_draws(binding, items["_weight"])
+    else:
+        items |= {"mean": f"SUM({write_weight(binding)})", "_rows": "COUNT(*)"}
     condition = f"\nWHERE {write_weight(binding)} > 0"
     return write_with(ctes, select(items, f"FROM {home}{condition}\nGROUP BY {places}"))
+
+
+def _write_weighted_draws(binding: Binding, weight: str) -> dict[str, str]:
+    """Return how often a cell of rows with weights is drawn, and the weight of a draw, as SQL.
+
+    In small slices, the rows of a cell have one weight: as many rows are drawn on average as there
+    are. In large ones, and from sums of states, they have several weights w, and a Poisson number
+    of draws of the weight q = sum w^2 / sum w, sum w / q of them on average, has the mean and the
+    variance of rows that are drawn by themselves: sum w and sum w^2.
+    """
+    squares, rows = f"SUM({SQUARES})", "SUM(_rows)"
+    if binding.state is None:
+        squares, rows = "SUM(weight * weight)", "COUNT(*)"
+    is_pooled, draw = f"COUNT({weight}) = 0", f"{squares} / SUM(weight)"
+    return {
+        "mean": f"CASE WHEN {is_pooled} THEN SUM(weight) / ({draw}) ELSE {rows} END",
+        "factor": f"CASE WHEN {is_pooled} THEN {draw} ELSE MAX(weight) END",
+        "_rows": rows,
+        "_least": f"MIN({WHOLE_WEIGHT})" if binding.state is None else "0",
+        "_most": "MAX(weight)",
+    }
 
 
 def _write_sizes(binding: Binding) -> dict[str, str]:
@@ -281,6 +303,12 @@ def _count_blocks(data: Input, cluster: Column) -> int:
     name = f"s.{quote(cluster.name)}"
     statement = f"SELECT COUNT(DISTINCT {name}) AS n FROM {data.binding.relation} AS s"
     return BLOCKS if data.run(statement).item() > BLOCKS else 16**7
+
+
+def refuse_without_squares(binding: Binding) -> None:
+    """Raise `RequestError` for states with weights and without their squares."""
+    if binding.lacks_squares:
+        raise RequestError(NO_SQUARES.removeprefix("no interval: "))
 
 
 def count_rows(data: Input) -> int:
@@ -321,11 +349,11 @@ def count_cells(
     coarser = iter(bits if is_large else (0,))
     used = next(coarser)
     values = get_values(used)
-    frame = data.run(write_cells(data, values, exact, predicate))
+    frame = data.run(write_cells(data, values, exact, predicate, is_large=is_large))
     while frame["_is_rounded"].sum() > most and (fewer := next(coarser, 0)):
         used = fewer
         values = get_values(used)
-        frame = data.run(write_cells(data, values, exact, predicate))
+        frame = data.run(write_cells(data, values, exact, predicate, is_large=is_large))
     frame = frame.with_columns(pl.col("mean").cast(pl.Float64))
     if data.cluster is not None:
         if missing := frame.filter(pl.col("unit").is_null())["_rows"].sum():
@@ -336,65 +364,14 @@ def count_cells(
         frame = frame.rename({"mean": "factor"}).with_columns(mean=pl.lit(1.0))
         return Cells(frame, keys, values.roles, used, is_clustered=True)
     # Numbered within a slice, so that a slice alone gets the same replicates.
-    frame = frame.sort([*values.items, *binding.folds], nulls_last=True)
-    unit = pl.int_range(1, pl.len() + 1)
-    unit = unit.over(list(binding.keys)) if binding.keys else unit
-    frame = frame.with_columns(unit=unit, factor=pl.lit(1.0))
-    return Cells(frame, keys, values.roles, used)
-
-
-def create_values(binding: Binding, bits: int, threshold: Value, *, scored: bool) -> Values:
-    """Return the values that metrics read from the rows of one model.
-
-    Parameters
-    ----------
-    binding : Binding
-        The bound input.
-    bits : int
-        The significant bits of the scores; 0 for exact scores.
-    threshold : float or None
-        Where a score becomes a prediction, for metrics of decisions without a ``prediction``.
-    scored : bool
-        Whether the metrics read scores; otherwise they read predictions.
-    """
-    if binding.task == "multiclass":
-        return _create_class_values(binding, bits, scored=scored)
-    if binding.task != "binary":
-        items = {
-            "label": write_rounded("label", bits),
-            "prediction": write_number("prediction", "label", bits),
-        }
-        roles = {"label": "label", "prediction": "prediction", "task": "regression"}
-        return Values(items, roles, bits > 0)
-    items = {"label": rows.write_zero_or_one(binding, "label")}
-    roles: dict[str, Any] = {"label": "label", "task": "binary"}
-    if binding.state is not None:
-        items["label"] = "label"
-    if scored:
-        items["score"] = write_score("score", bits)
-        return Values(items, roles | {"score": "score"}, bits > 0)
-    if "prediction" in binding.role:
-        items["prediction"] = rows.write_zero_or_one(binding, "prediction")
-    else:
-        items["prediction"] = write_decision(binding, "score", threshold)
-    return Values(items, roles | {"prediction": "prediction"})
-
-
-def _create_class_values(binding: Binding, bits: int, *, scored: bool) -> Values:
-    items = {"label": write_class(binding.role["label"], "label")}
-    roles: dict[str, Any] = {"label": "label", "task": "multiclass"}
-    if scored:
-        names = [f"score_{i}" for i, _ in enumerate(binding.classes, start=1)]
-        items |= {name: write_score(name, bits) for name in names}
-        classes = (value for value, _ in binding.classes)
-        return Values(items, roles | {"score": dict(zip(classes, names, strict=True))}, bits > 0)
-    if "prediction" in binding.role:
-        items["prediction"] = write_class(binding.role["prediction"], "prediction")
-    else:
-        items["prediction"] = write_predicted_class(binding)
-    return Values(items, roles | {"prediction": "prediction"})
-
-
-def replace_models(binding: Binding) -> Binding:
-    """Return a binding in which the models' scores are columns of a row instead of further rows."""
-    return replace(binding, models=(), classes=binding.models)
+    is_weighted = binding.is_weighted
+    weights = ["_weight"] if is_weighted else []
+    frame = frame.sort([*values.items, *weights, *binding.folds], nulls_last=True)
+    unit, factor = pl.int_range(1, pl.len() + 1), pl.lit(1.0)
+    # The scale of the weights says nothing, and three draws of the largest must not be too large.
+    factor = pl.col("factor") / pl.col("factor").max() if is_weighted else factor
+    columns = {"unit": unit, "factor": factor}
+    if binding.keys:
+        columns = {name: each.over(list(binding.keys)) for name, each in columns.items()}
+    frame = frame.with_columns(**columns)
+    return Cells(frame, keys, values.roles, used, is_weighted=is_weighted)

@@ -11,21 +11,15 @@ import polars as pl
 from sqleval.catalog.request import PER_CLASS, Request, format_request
 from sqleval.common.sql_text import Value
 from sqleval.compiler.intervals import FEW_ROWS, INFINITE, MIN_PAIRS, read_range
-from sqleval.compiler.metric_rows import NO_CLOSED_FORM, NO_COUNTS, NO_SUM, POOLED
+from sqleval.compiler.metric_rows import NO_CLOSED_FORM, NO_SUM, POOLED
+from sqleval.compiler.weights import NO_SQUARES
 from sqleval.errors import RequestError
 from sqleval.inputs.arguments import RESAMPLING_METHODS
-from sqleval.resampling.cells import (
-    EXACT_ROWS,
-    Cells,
-    Input,
-    count_cells,
-    create_values,
-    group_requests,
-    remove_threshold,
-)
+from sqleval.resampling.cells import EXACT_ROWS, Cells, Input, count_cells
 from sqleval.resampling.intervals import LEAST_DEFINED, find_intervals
 from sqleval.resampling.replicates import evaluate_replicates
 from sqleval.resampling.rounding import warn_of_change
+from sqleval.resampling.values import create_values, group_requests, remove_threshold
 
 #: The ways in which an interval follows from replicates, and what ``method`` says of each.
 _NAMES = {
@@ -132,6 +126,8 @@ def complete_intervals(
     chosen = [each for each in requests if format_request(each) in names]
     if not chosen or not options.replicates:
         return frame
+    if data.binding.lacks_squares:
+        return _replace_note(frame, lacks, NO_SQUARES)
     if data.source.once or (data.labels is not None and data.labels.once):
         why = "no interval: replicates read the rows again, and the source can be read once"
         return _replace_note(frame, lacks, why)
@@ -164,8 +160,7 @@ def find_standard_errors(
     -------
     polars.DataFrame
         The slice keys under reserved names, ``metric``, ``estimate``, ``stderr``, ``low``,
-        ``high``, ``defined`` (the share of replicates with a value), ``_are_counts`` (whether
-        weights can be counts of rows), ``_method`` and ``_note``.
+        ``high``, ``defined`` (the share of replicates with a value), ``_method`` and ``_note``.
     """
     parts: list[pl.DataFrame] = []
     for group, threshold, scored in group_requests(data.binding, requests):
@@ -228,12 +223,13 @@ def _compute(
         _method=method,
         _note=pl.concat_str(
             pl.coalesce("_few", pl.when(is_small).then(pl.lit(FEW_ROWS))),
+            "_weights",
             pl.lit(_warn_of_few_replicates(options)),
             _warn_of_bias(options),
             separator="; ",
             ignore_nulls=True,
         ).replace("", None),
-    ).drop("_how", "_few", "bias", "degrees")
+    ).drop("_how", "_few", "_weights", "bias", "degrees")
 
 
 def _find_least_size(request: Request) -> int:
@@ -333,7 +329,7 @@ def _join(
         intervals = intervals.with_columns(pl.lit(None, frame.schema["class"]).alias("class"))
     intervals = intervals.with_columns(pl.col(name).cast(frame.schema[name]) for name in on)
     joined = frame.join(intervals, on=on, how="left", nulls_equal=True, maintain_order="left")
-    has = lacks & pl.col("_low").is_not_null() & pl.col("_are_counts")
+    has = lacks & pl.col("_low").is_not_null()
     ends = {name: pl.coalesce(name, "value") for name in ("low", "high")}
     if binding.state is None and "bins" not in " ".join(frame["method"].drop_nulls().unique()):
         ends = {"low": pl.col("value"), "high": pl.col("value")}
@@ -345,7 +341,6 @@ def _join(
     method = pl.concat_str(parts, separator="; ", ignore_nulls=True)
     why = explain_missing(pl.col("defined"), pl.col("_stderr"))
     why = pl.when(pl.col("_too_few")).then(pl.lit(TOO_FEW_CLUSTERS)).otherwise(why)
-    why = pl.when(pl.col("_are_counts")).then(why).otherwise(pl.lit(NO_COUNTS))
     changed = warn_of_change(pl.col("value"), pl.col("estimate"), pl.col("_bits"))
     notes = {
         name: pl.concat_str(note, changed, separator="; ", ignore_nulls=True).replace("", None)

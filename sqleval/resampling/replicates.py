@@ -36,7 +36,7 @@ _PRIME = 2**31 - 1
 _CELLS_AT_ONCE = 4_000_000
 #: The rows that can be drawn: above, DOUBLE does not tell a row more.
 _MOST_DRAWN = 2.0**53
-_JOINED = ("unit", "mean", "factor", "_rows", "_is_rounded")
+_JOINED = ("unit", "mean", "factor", "_rows", "_is_rounded", "_weight", "_least", "_most")
 
 
 def create_salts(seed: int, numbers: Sequence[int]) -> pl.DataFrame:
@@ -86,7 +86,8 @@ def _draw(cells: Cells, salts: pl.DataFrame, engine: Engine, *, leave_out: bool 
     if leave_out:
         units = units.with_columns(pl.col("mean") / _GROUPS)
         drawn = "GREATEST(c.mean - d.drawn, 0)"
-    number = f"{drawn} * c.factor" if cells.is_clustered else drawn
+    has_factor = cells.is_clustered or cells.is_weighted
+    number = f"{drawn} * c.factor" if has_factor else drawn
     statement = (
         f"{_write_draws()}\nSELECT {values}, d.replicate, {number} AS n FROM draws AS d "
         f"JOIN counted AS c ON c.cell = d.cell WHERE {drawn} > 0"
@@ -238,8 +239,8 @@ def draw_replicates(cells: Cells, replicates: int, seed: int) -> Iterator[pl.Dat
     """Yield the cells of the sample (replicate 0) and those of replicates 1 ..., some at once."""
     if not cells.is_clustered and (total := cells.frame["mean"].sum()) > _MOST_DRAWN:
         raise DataError(
-            f"replicates take weights for counts of rows, which add up to {total:g}; up to "
-            f"{_MOST_DRAWN:g} rows can be drawn: divide the weights, or leave out the interval"
+            f"replicates draw rows, and the counts add up to {total:g}; up to {_MOST_DRAWN:g} rows "
+            "can be drawn: divide the counts, or leave out the interval"
         )
     sample = _number_replicate(cells.frame, cells, SAMPLE)
     if not replicates:

@@ -25,14 +25,15 @@ from sqleval.compiler.statement import Statement
 from sqleval.engines.base import Engine
 from sqleval.engines.types import find_key_types
 from sqleval.errors import RequestError
-from sqleval.inputs.binding import MODEL_PREFIX, Binding, Definition, Period
+from sqleval.inputs.binding import MODEL_PREFIX, SQUARES, Binding, Definition, Period
 from sqleval.inputs.lookup import find_column, list_unique_names
 from sqleval.inputs.source import Source
 
 VERSION = 2
 #: The columns that a state has besides its slice keys and sums.
 RESERVED_COLUMNS = (
-    "label", "prediction", "score", "score_low", "score_high", "n", "weight", "used", "definition",
+    "label", "prediction", "score", "score_low", "score_high", "n", "weight", "squares", "used",
+    "definition",
 )  # fmt: skip
 
 
@@ -132,7 +133,7 @@ def build_state(
     definition = Definition(
         VERSION, binding.task, bits if has_score else 0,
         _describe_roles(binding, str(label_type), timezone), grain or "", binding.key_names,
-        tuple(sorted(rows.columns_by_description)),
+        tuple(sorted([*rows.columns_by_description, *([SQUARES] if binding.is_weighted else [])])),
     )  # fmt: skip
     taken = {name.casefold() for name in (*RESERVED_COLUMNS, *definition.columns)}
     for name in binding.key_names:
@@ -189,10 +190,13 @@ def _write_statement(
         )
     items["n"], types["n"] = "CAST(r._rows AS BIGINT)", pl.Int64()
     if binding.is_weighted:
-        items["weight"], types["weight"] = "r.weight", pl.Float64()
+        for name in ("weight", SQUARES):
+            items[name], types[name] = f"r.{name}", pl.Float64()
     used = "r._used" if binding.task == "regression" else write_usable(binding)
     items["used"], types["used"] = f"COALESCE({used}, FALSE)", pl.Boolean()
     for description in definition.columns:
+        if description == SQUARES:
+            continue
         column = rows.columns_by_description[description]
         items[description] = (
             f"r.{column}" if column in rows.shared else f"CAST(r.{column} AS DOUBLE)"

@@ -6,10 +6,12 @@ import json
 
 import polars as pl
 
+from sqleval.catalog.header import CENTRE, VARIANCE
 from sqleval.common.sql_text import quote, select, write_literal, write_squared_deviations
 from sqleval.engines.embedded import embedded
+from sqleval.inputs.binding import SQUARES
 from sqleval.states.making import RESERVED_COLUMNS, order_keys
-from sqleval.states.reading import name_variance, open_states, read_definition
+from sqleval.states.reading import name_ending, open_states, read_definition
 
 
 def merge_states(states: object, *, verify: bool = False) -> pl.LazyFrame:
@@ -39,10 +41,13 @@ def merge_states(states: object, *, verify: bool = False) -> pl.LazyFrame:
     items |= {quote(name): f"SUM(s.{quote(name)})" for name in sums}
     weight = "s.weight" if "weight" in columns else "s.n"
     for name in sums:
-        variance = quote(name_variance(name))
-        if variance in items:
-            mean = f"(s.{quote(name)} / NULLIF({weight}, 0))"
-            items[variance] += f" + COALESCE({write_squared_deviations(weight, mean)}, 0e0)"
+        variance, centre = name_ending(name, VARIANCE), name_ending(name, CENTRE)
+        if variance in sums:
+            # With weights, squares of weights and the mean by these.
+            has_centre = centre in sums and SQUARES in sums
+            by, total = (f"s.{SQUARES}", centre) if has_centre else (weight, name)
+            mean = f"(s.{quote(total)} / NULLIF({by}, 0))"
+            items[quote(variance)] += f" + COALESCE({write_squared_deviations(by, mean)}, 0e0)"
     items["definition"] = write_literal(json.dumps(definition._asdict()))
     groups = [str(i) for i, _ in enumerate(keys, start=1)]
     # Rows of weight zero do not move the bounds of a bin.

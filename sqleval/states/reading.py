@@ -37,10 +37,16 @@ _SQUARES_OF_0_1 = {
 }
 
 
-def name_variance(column: str) -> str:
-    """Return the name of the sum of squared deviations that belongs to a sum of a state."""
+def name_ending(column: str, ending: str) -> str:
+    """Return the name of a sum of a state with an ending, such as that of its squared deviations.
+
+    Examples
+    --------
+    >>> name_ending("log_losses.loss(eps=1e-15)", "_variance")
+    'log_losses.loss_variance(eps=1e-15)'
+    """
     name, paren, params = column.partition("(")
-    return f"{name}{VARIANCE}{paren}{params}"
+    return f"{name}{ending}{paren}{params}"
 
 
 def _find_squares(columns: Sequence[str]) -> dict[str, tuple[str, str]]:
@@ -50,7 +56,7 @@ def _find_squares(columns: Sequence[str]) -> dict[str, tuple[str, str]]:
         name, paren, params = column.partition("(")
         squares = _SQUARES_OF_0_1.get(name + VARIANCE)
         if squares is not None and squares + paren + params in columns:
-            sums_by_variance[name_variance(column)] = column, squares + paren + params
+            sums_by_variance[name_ending(column, VARIANCE)] = column, squares + paren + params
     return sums_by_variance
 
 

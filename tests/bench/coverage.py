@@ -124,8 +124,7 @@ def evaluate_samples(
         drawn = rng.multinomial(n, share, size=count)
         place, row = np.nonzero(drawn)
         frame = population.rows[row].with_columns(set=place, n_rows=drawn[place, row])
-        size = "counts" if options else "weight"
-        scan = sqleval.scan(frame, **population.roles, **{size: "n_rows"}, by="set")
+        scan = sqleval.scan(frame, **population.roles, counts="n_rows", by="set")
         # Equal draws in all samples would make their errors alike.
         result = scan.evaluate(population.metrics, ci=0.95, seed=first, **options).collect()
         parts.append(result.join(count_smallest_class(population, frame), on="set"))

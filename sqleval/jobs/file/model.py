@@ -64,7 +64,7 @@ class Job(Strict):
     prediction: str | dict[str | int, str] | None = Field(
         default=None, description="Predicted class or value, or name: column for several models."
     )
-    weight: str | None = Field(default=None, description="Column of weights.")
+    weight: str | None = Field(default=None, description="Column of sampling weights.")
     counts: str | dict[str, str] | None = Field(
         default=None,
         description="Column of the number of rows that a row stands for, or the columns of tp, fp, "

@@ -371,10 +371,15 @@ def test_empty_inputs(by: Any) -> None:
     assert left_out["p_value"].null_count() == left_out.height
 
 
-def test_weights_that_are_not_counts_have_no_test() -> None:
-    rows = ROWS.with_columns(w=pl.lit(0.25))
+def test_the_scale_of_weights_changes_no_test() -> None:
+    rng = np.random.default_rng(3)
+    rows = ROWS.with_columns(w=pl.Series(rng.lognormal(0, 1, ROWS.height)))
     found = compare(rows, ["roc_auc", "f1"], {"weight": "w"})
-    assert found["note"].str.contains("no test: the weights have a mean below 1").all()
+    assert found["p_value"].null_count() == 0
+    assert found["note"].str.contains("weights: effective number of rows").all()
+    scaled = compare(rows.with_columns(pl.col("w") * 1e-4 / 3), ["roc_auc", "f1"], {"weight": "w"})
+    for name in ("difference", "low", "high", "p_value"):
+        assert scaled[name].to_list() == pytest.approx(found[name].to_list(), rel=1e-9)
     clustered = compare(rows, ["roc_auc", "f1"], {"weight": "w"}, cluster="user")
     assert clustered["p_value"].null_count() == 0
 

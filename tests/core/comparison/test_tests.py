@@ -327,14 +327,14 @@ def test_an_infinite_difference_has_no_test(options: dict[str, Any]) -> None:
     assert row["note"].startswith("no test: a metric is infinite")
 
 
-def test_weights_are_copies() -> None:
+def test_counts_are_copies() -> None:
     copies = ROWS[np.repeat(np.arange(ROWS.height), ROWS["w"].to_numpy())]
     metrics, two = ["roc_auc", "accuracy"], {"score": {"a": "a", "b": "b"}}
-    weighted = compare(ROWS, metrics, two | {"weight": "w"})
+    counted = compare(ROWS, metrics, two | {"counts": "w"})
     plain = compare(copies, metrics, two, test="bootstrap")
-    assert weighted["metric"].to_list() == plain["metric"].to_list() == metrics
+    assert counted["metric"].to_list() == plain["metric"].to_list() == metrics
     for name in ("value", "difference", "low", "high", "p_value"):
-        assert_series_equal(weighted[name], plain[name], rel_tol=1e-9, abs_tol=1e-12)
+        assert_series_equal(counted[name], plain[name], rel_tol=1e-9, abs_tol=1e-12)
 
 
 def fold_values(statistic: Any = roc_auc_score) -> np.ndarray:

@@ -138,9 +138,11 @@ def test_each_class_has_degrees_of_freedom_of_its_own() -> None:
 
 
 def test_more_rows_than_can_be_drawn_are_refused() -> None:
-    rows = pl.DataFrame({"y": [0, 1] * 30, "p": [i % 10 / 10 for i in range(60)], "w": 1e18})
-    bound = sqleval.scan(rows, label="y", score="p", weight="w")
-    with pytest.raises(sqleval.DataError, match=r"counts of rows, which add up to 6e\+19"):
+    rows = pl.DataFrame(
+        {"y": [0, 1] * 30, "p": [i % 10 / 10 for i in range(60)], "w": [10**16] * 60}
+    )
+    bound = sqleval.scan(rows, label="y", score="p", counts="w")
+    with pytest.raises(sqleval.DataError, match=r"the counts add up to 6e\+17"):
         bound.evaluate("ks", ci=0.95).collect()
-    # The interval in closed form takes any weights.
+    # The interval in closed form takes any counts.
     assert bound.evaluate("accuracy", ci=0.95).collect()["low"].item() == pytest.approx(0.6)

@@ -14,9 +14,10 @@ from sklearn.metrics import f1_score, log_loss
 
 import sqleval
 from sqleval import DataError, RequestError, UnmatchedRows
-from sqleval.resampling.cells import Cells
+from sqleval.resampling.cells import EXACT_ROWS, Cells, Input, count_cells
 from sqleval.resampling.intervals import find_intervals
 from sqleval.resampling.replicates import evaluate_replicates
+from sqleval.resampling.values import create_values
 from tests.support.comparison import assert_frame_equal
 from tests.support.draws import score_draws
 
@@ -120,23 +121,65 @@ def test_a_slice_alone_has_the_same_interval() -> None:
     assert_same(alone, small.filter(pl.col("g").is_null()).drop("g"))
 
 
-def test_weights_counts_and_copies_are_the_same() -> None:
+def test_counts_and_copies_are_the_same() -> None:
     copies = ROWS[np.repeat(np.arange(ROWS.height), ROWS["w"].to_numpy())]
     expected = evaluate(copies)
-    assert_same(evaluate(ROWS, weight="w"), expected)
-    assert_same(evaluate(ROWS, "f1", counts="w"), keep(expected, ["f1"]))
+    assert_same(evaluate(ROWS, counts="w"), expected)
     grouped = ROWS.group_by("y", "p", maintain_order=True).agg(pl.col("w").sum())
     assert_same(evaluate(grouped, OF_SCORES, counts="w"), keep(expected, OF_SCORES))
 
 
-def test_weights_that_are_not_counts_have_no_interval() -> None:
+def test_equal_weights_are_those_of_rows() -> None:
     rows = ROWS.with_columns(w=pl.lit(0.5))
-    for call in (CALL, CALL | {"ci_method": None}):
-        frame = sqleval.scan(rows, **SCORED, weight="w").evaluate(["ks", "f1"], **call).collect()
-        assert frame["low"].null_count() == 2
-        assert frame["note"].str.contains("not counts of rows").all()
+    assert_same(evaluate(rows, weight="w"), evaluate_rows())
     # Clusters are drawn with all their weight.
     assert evaluate(rows, call=CALL | {"cluster": "user"}, weight="w")["low"].null_count() == 0
+
+
+@pytest.mark.parametrize("n", [300, EXACT_ROWS + 1])
+def test_a_draw_multiplies_rows_and_not_their_weight(n: int) -> None:
+    rng = np.random.default_rng(4)
+    rows = draw_rows(n).with_columns(w=pl.Series(rng.lognormal(0, 1, n)))
+    found: list[Cells] = []
+    for by in ((), "g"):
+        data = sqleval.scan(rows, **SCORED, weight="w", by=by)
+        drawn = Input(data.binding, data.source, None, data.engine)
+        cells = count_cells(
+            drawn,
+            lambda bits, binding=data.binding: create_values(binding, bits, None, scored=True),
+            None,
+            is_large=n > EXACT_ROWS,
+        )
+        found.append(cells)
+    cells = (
+        found[0]
+        .frame.group_by("label", "score")
+        .agg(
+            total=(pl.col("mean") * pl.col("factor")).sum(),
+            squares=(pl.col("mean") * pl.col("factor") ** 2).sum(),
+        )
+    )
+    # The mean and the variance of a Poisson number of draws are those of rows that are drawn each
+    # by itself; weights are divided by the largest.
+    assert cells["total"].sum() / cells["squares"].sum() ** 0.5 == pytest.approx(
+        rows["w"].sum() / (rows["w"] ** 2).sum() ** 0.5, rel=1e-12
+    )
+    # In small slices each weight is a cell of its own; g is a key of slices with fewer rows.
+    assert found[0].frame.height == n if n <= EXACT_ROWS else found[0].frame.height < n / 2
+    assert found[1].frame.height == n
+
+
+@pytest.mark.parametrize("n", [1_000, 3_000])
+def test_replicates_of_weights_vary_as_linearised_errors_say(n: int) -> None:
+    rng = np.random.default_rng(5)
+    rows = draw_rows(n).with_columns(w=pl.Series(rng.lognormal(0, 1, n)))
+    data = sqleval.scan(rows, **SCORED, weight="w")
+    metrics = ["roc_auc", "log_loss", "brier_score"]
+    closed = data.evaluate(metrics, ci=0.95).collect()
+    drawn = data.evaluate(metrics, ci=0.95, ci_method="bootstrap", replicates=500).collect()
+    ratio = (drawn["high"] - drawn["low"]) / (closed["high"] - closed["low"])
+    # 500 replicates know a standard error to 3 %.
+    assert ratio.is_between(0.9, 1.15).all()
 
 
 def test_slice_keys_of_any_name() -> None:

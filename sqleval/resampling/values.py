@@ -1,0 +1,106 @@
+"""The values that cells of equal rows tell apart: labels, scores or predictions, as SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from sqleval.catalog.request import Request
+from sqleval.common.sql_text import Value
+from sqleval.compiler import rows
+from sqleval.compiler.classes import write_class, write_predicted_class
+from sqleval.compiler.requirements import collect_values
+from sqleval.compiler.singles import write_decision
+from sqleval.inputs.binding import Binding
+from sqleval.resampling.rounding import write_number, write_rounded, write_score
+
+
+class Values(NamedTuple):
+    """The columns that cells tell apart, as SQL, their roles, and whether scores are rounded."""
+
+    items: Mapping[str, str]
+    roles: Mapping[str, Any]
+    is_rounded: bool = False
+
+
+def group_requests(
+    binding: Binding, requests: Sequence[Request]
+) -> Iterator[tuple[list[Request], Value, bool]]:
+    """Yield metrics that share their cells, their threshold, and whether they read scores.
+
+    The threshold is None for metrics without one.
+    """
+    groups: dict[tuple[Value, bool], list[Request]] = {}
+    for request in requests:
+        decided = request.depends_on("decisions")
+        scored = not decided and (binding.has_score and binding.task != "regression")
+        threshold: Value = None
+        if decided and binding.task == "binary" and "prediction" not in binding.role:
+            threshold = collect_values(binding, request).get("threshold", 0.5)
+        groups.setdefault((threshold, scored), []).append(request)
+    for (threshold, scored), group in groups.items():
+        yield group, threshold, scored
+
+
+def remove_threshold(request: Request) -> Request:
+    """Return a request over cells that hold the decision instead of a score."""
+    kept = tuple(pair for pair in request.parameters if pair[0] != "threshold")
+    return replace(request, parameters=kept)
+
+
+def create_values(binding: Binding, bits: int, threshold: Value, *, scored: bool) -> Values:
+    """Return the values that metrics read from the rows of one model.
+
+    Parameters
+    ----------
+    binding : Binding
+        The bound input.
+    bits : int
+        The significant bits of the scores; 0 for exact scores.
+    threshold : float or None
+        Where a score becomes a prediction, for metrics of decisions without a ``prediction``.
+    scored : bool
+        Whether the metrics read scores; otherwise they read predictions.
+    """
+    if binding.task == "multiclass":
+        return _create_class_values(binding, bits, scored=scored)
+    if binding.task != "binary":
+        items = {
+            "label": write_rounded("label", bits),
+            "prediction": write_number("prediction", "label", bits),
+        }
+        roles = {"label": "label", "prediction": "prediction", "task": "regression"}
+        return Values(items, roles, bits > 0)
+    items = {"label": rows.write_zero_or_one(binding, "label")}
+    roles: dict[str, Any] = {"label": "label", "task": "binary"}
+    if binding.state is not None:
+        items["label"] = "label"
+    if scored:
+        items["score"] = write_score("score", bits)
+        return Values(items, roles | {"score": "score"}, bits > 0)
+    if "prediction" in binding.role:
+        items["prediction"] = rows.write_zero_or_one(binding, "prediction")
+    else:
+        items["prediction"] = write_decision(binding, "score", threshold)
+    return Values(items, roles | {"prediction": "prediction"})
+
+
+def _create_class_values(binding: Binding, bits: int, *, scored: bool) -> Values:
+    items = {"label": write_class(binding.role["label"], "label")}
+    roles: dict[str, Any] = {"label": "label", "task": "multiclass"}
+    if scored:
+        names = [f"score_{i}" for i, _ in enumerate(binding.classes, start=1)]
+        items |= {name: write_score(name, bits) for name in names}
+        classes = (value for value, _ in binding.classes)
+        return Values(items, roles | {"score": dict(zip(classes, names, strict=True))}, bits > 0)
+    if "prediction" in binding.role:
+        items["prediction"] = write_class(binding.role["prediction"], "prediction")
+    else:
+        items["prediction"] = write_predicted_class(binding)
+    return Values(items, roles | {"prediction": "prediction"})
+
+
+def replace_models(binding: Binding) -> Binding:
+    """Return a binding in which the models' scores are columns of a row instead of further rows."""
+    return replace(binding, models=(), classes=binding.models)
