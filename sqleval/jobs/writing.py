@@ -260,12 +260,8 @@ def list_errors(rows: pl.DataFrame) -> list[str]:
     failures = rows.filter(pl.col("error").is_not_null())
     places = failures.select("period", "slice", "error").unique(maintain_order=True)
     texts: list[str] = []
-    for (error,), group in places.group_by("error", maintain_order=True):
-        first, last = group["period"].min(), group["period"].max()
-        where = str(first) if first == last else f"{first} to {last}"
-        slices = group["slice"].unique()
-        if len(slices) == 1:
-            texts.append(f"{where} {format_slice(slices[0])}: {error}")
-        else:
-            texts.append(f"{where} in {len(slices)} slices: {error}")
+    for (period, error), group in places.group_by("period", "error", maintain_order=True):
+        slices = group["slice"]
+        where = format_slice(slices[0]) if len(slices) == 1 else f"in {len(slices)} slices"
+        texts.append(f"{period} {where}: {error}")
     return texts

@@ -174,9 +174,7 @@ def test_a_failed_day_is_tried_again(lake: Lake) -> None:
     bad = rows(days=1, start=3).drop("y").with_columns(p=pl.lit(1.5))
     lake.put(bad)
     done = night(lake, 4)
-    assert [error.partition(":")[0] for error in done.errors] == [
-        f"2026-01-04 seg={name}" for name in "abc"
-    ]
+    assert [error.partition(":")[0] for error in done.errors] == ["2026-01-04 in 3 slices"]
     assert "need scores in 0 .. 1; score='p' is outside in 40 of 40 rows" in done.errors[0]
     lake.put(rows(days=1, start=3).drop("y"))
     done = night(lake, 4)
