@@ -35,8 +35,10 @@ def widen_counts(tree: exp.Expr, dialect: str) -> None:
         nodes = [*scope.find_all(exp.Mul, exp.Pow)]
         found = [node for node in nodes if _is_of_counts(node, scope, known)]
         known[scope] = _list_columns(scope, known)
+        # NUMERIC has 29 digits before the point in BigQuery, as many as counts of 1e14 rows need.
+        wide = "DECIMAL" if dialect == "bigquery" else "HUGEINT"
         for node in found:
-            _cast(node, "HUGEINT" if isinstance(node, exp.Mul) else "DOUBLE")
+            _cast(node, wide if isinstance(node, exp.Mul) else "DOUBLE")
     for node in tree.find_all(exp.Sum) if dialect == "tsql" else ():
         if isinstance(node.this, exp.Case) and all(map(_is_literal, _list_operands(node.this))):
             _cast(node, "BIGINT")

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from sqleval.catalog.contract import SQUARES, find_interval
+from sqleval.catalog.contract import find_interval
 from sqleval.common.sql_text import LARGEST
 
 #: The SQL of a metric's output columns, by name.
@@ -20,8 +20,6 @@ _MOST_KURTOSIS = 10
 #: ROC curve it is the smaller class. `tests/bench/coverage.py` shows what happens below.
 _MIN_SUPPORT = 5
 MIN_PAIRS = 20
-#: Fewer effective successes or failures say too little of how their weights differ.
-_MIN_EFFECTIVE = 20
 #: Nearer to 0 or 1 than this, a share of the range differs by rounding alone and has no error.
 _LEAST, _MOST = "1e-14", "(1e0 - 1e-14)"
 
@@ -152,42 +150,12 @@ def _write_wilson_ends(successes: str, count: str, z: str) -> tuple[str, str]:
     )
 
 
-def _write_effective_trials(successes: str, at: At) -> str:
-    """Return the SQL of the effective number of trials of weighted rows.
-
-    It is p (1 - p) divided by the variance of the rate p, linearised for weights w (Korn and
-    Graubard 1998, Confidence intervals for proportions with small expected number of positive
-    counts): (sum w)^2 / sum w^2 if successes and failures are weighted alike. The variance is
-    uncertain below `_MIN_EFFECTIVE` successes or failures; then the smaller of both numbers is
-    taken.
-    """
-    hits, total = (f"CAST({sql} AS DOUBLE)" for sql in (successes, at["trials"]))
-    hit_squares, squares = (f"CAST({at[name]} AS DOUBLE)" for name in SQUARES)
-    trials = f"NULLIF({total}, 0)"
-    p, q = f"{hits} / {trials}", f"({total} - {hits}) / {trials}"
-    miss_squares = f"GREATEST({squares} - {hit_squares}, 0e0)"
-    kish = f"{total} * ({total} / NULLIF({squares}, 0))"
-    variance = f"({q} * ({q}) * {hit_squares} + {p} * ({p}) * {miss_squares})"
-    linearised = f"{total} * ({total} / NULLIF({variance}, 0)) * ({p}) * ({q})"
-    least = f"{_MIN_EFFECTIVE}e0"
-    misses = f"({total} - {hits})"
-    are_many = (
-        f"{hits} * {hits} >= {least} * {hit_squares}"
-        f" AND {misses} * {misses} >= {least} * {miss_squares}"
-    )
-    # At a share of 0 or 1 the variance is 0, but for rounding.
-    return (
-        f"CASE WHEN {p} <= 1e-12 OR {q} <= 1e-12 THEN {kish} WHEN {are_many} THEN {linearised}"
-        f" ELSE LEAST({kish}, {linearised}) END"
-    )
-
-
 def _find_counts(name: str, at: At, *, weighted: bool) -> tuple[str, str]:
     """Return successes and trials as SQL; of weighted rows, the effective numbers of both."""
     if not weighted:
         return at[name], at["trials"]
-    trials = _write_effective_trials(at[name], at)
-    return f"CAST({at[name]} AS DOUBLE) / NULLIF({at['trials']}, 0) * ({trials})", f"({trials})"
+    trials = at["effective_trials"]
+    return f"CAST({at[name]} AS DOUBLE) / NULLIF({at['trials']}, 0) * {trials}", trials
 
 
 def _write_wilson(at: At, level: Level, _: Header, weighted: bool) -> Bounds:
@@ -361,3 +329,12 @@ METHODS: Mapping[str, Callable[[At, Level, Header, bool], Bounds]] = {
     "normal": _write_normal,
     "delta": _write_delta,
 }
+
+
+def clip_rounding(value: str, header: Mapping[str, object]) -> str:
+    """Return a value that real-valued weights have rounded past an end of its range as that end."""
+    least, most = read_range(header)
+    cases = [f"WHEN {value} > {most} AND {value} <= {most} + 1e-14 THEN {most}"] if most else []
+    if least:
+        cases.append(f"WHEN {value} < {least} AND {value} >= {least} - 1e-14 THEN {least}")
+    return f"CASE {' '.join(cases)} ELSE {value} END" if cases else value

@@ -1,17 +1,19 @@
 """Writes the result of metrics: one row per metric and slice, always with the same columns."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from sqlglot import exp
 
 from sqleval.catalog.request import PER_CLASS, Request, format_request
 from sqleval.common.sql_text import LARGEST, select, write_key_equality, write_literal
+from sqleval.compiler import weights
 from sqleval.compiler.builder import Builder, Scope
 from sqleval.compiler.expected import describe_expectation
 from sqleval.compiler.intervals import (
     Bounds,
     Level,
+    clip_rounding,
     is_rounded,
     read_range,
     widen_interval,
@@ -22,7 +24,6 @@ from sqleval.compiler.reducers import Folding, write_fold
 from sqleval.compiler.requirements import is_linearised
 from sqleval.compiler.statement import Statement
 from sqleval.compiler.substitution import Substitution, averages_folds, create_folds
-from sqleval.compiler.weights import NO_SQUARES, add_remark, describe_weights, write_correction
 from sqleval.inputs.binding import Binding, name_set
 
 #: The columns of every result of metrics, after the slice keys (and ``class``, where there is one).
@@ -138,13 +139,13 @@ def _write_note(
     if builder.binding.has_fractions or builder.binding.has_counts:
         note = f"COALESCE({note}, CASE WHEN {at['value']} IS NULL THEN 'total weight is 0' END)"
     if ci and bounds.method is None:
-        none = NO_SQUARES if builder.binding.lacks_squares else NO_CLOSED_FORM
+        none = weights.NO_SQUARES if builder.binding.lacks_squares else NO_CLOSED_FORM
         note = f"COALESCE({note}, {write_literal(NO_SUM if placed.request.is_sum else none)})"
     elif ci:
         why = f"CASE WHEN {bounds.low} IS NULL THEN 'no interval: too few rows' END"
         why = f"COALESCE({bounds.note}, {why})" if bounds.note else why
         if builder.binding.is_weighted:
-            why = add_remark(why, describe_weights(binned=builder.bins is not None))
+            why = weights.add_remark(why, weights.describe_weights(binned=builder.bins is not None))
         note = f"COALESCE({note}, {why})"
     return f"CASE WHEN COALESCE(a._used, 0) = 0 THEN 'no rows' ELSE {note} END"
 
@@ -194,6 +195,8 @@ def _write_metric(
 ) -> str:
     request = placed.request
     cte, columns = _fold_substitutions(builder, placed, level is not None)
+    if level is not None and builder.binding.is_weighted:
+        cte, columns = weights.place_effective_trials(builder.add_cte, cte, columns)
     at = {name: f"r.{column}" for name, column in columns.items()}
     header = request.header
     bounds = _write_bounds(builder, placed, at, level)
@@ -202,7 +205,7 @@ def _write_metric(
         folds = _place_folds(builder)
     value = at["value"]
     if builder.binding.has_fractions:
-        value = _clip_rounding(value, header)
+        value = clip_rounding(value, header)
     if request.zero_division is not None and not placed.is_averaged:
         value = f"COALESCE({value}, CASE WHEN a._used > 0 THEN {request.zero_division:e} END)"
     items = {key: f"a.{key}" for key in builder.binding.keys}
@@ -259,7 +262,7 @@ def _write_bounds(
         if not is_linearised(builder, placed.request.name):
             columns = {name: sql for name, sql in columns.items() if name in ("value", "note")}
         elif "stderr" in columns:
-            columns |= {"stderr": f"({columns['stderr']} * {write_correction()})"}
+            columns |= {"stderr": f"({columns['stderr']} * {weights.write_correction()})"}
     bounds = write_interval(columns, level, header, weighted=binding.is_weighted)
     if builder.bins is None:
         return bounds
@@ -299,15 +302,6 @@ def _write_no_class(builder: Builder) -> str:
     """
     label = builder.binding.role["label"]
     return f"CAST(NULL AS {label.type})" if label.kind in ("integer", "text") else "NULL"
-
-
-def _clip_rounding(value: str, header: Mapping[str, object]) -> str:
-    """Return a value that real-valued weights have rounded past an end of its range as that end."""
-    least, most = read_range(header)
-    cases = [f"WHEN {value} > {most} AND {value} <= {most} + 1e-14 THEN {most}"] if most else []
-    if least:
-        cases.append(f"WHEN {value} < {least} AND {value} >= {least} - 1e-14 THEN {least}")
-    return f"CASE {' '.join(cases)} ELSE {value} END" if cases else value
 
 
 def _write_gaps(builder: Builder, counts: Sequence[str], *, classes: bool, remarks: bool) -> str:

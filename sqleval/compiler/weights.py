@@ -4,6 +4,12 @@ A weight never decides how an interval is computed: ``weight=`` is a sampling we
 counts rows.
 """
 
+from collections.abc import Callable, Mapping
+
+from sqleval.catalog.contract import SQUARES
+
+#: Fewer effective successes or failures say too little of how their weights differ.
+_MIN_EFFECTIVE = 20
 #: The note of an interval from a state with weights and without their squares.
 NO_SQUARES = "no interval: the state has no squares of weights; build it anew from the rows"
 #: The note of weights that are whole numbers, as counts of rows are.
@@ -79,4 +85,51 @@ def add_remark(note: str, remark: str) -> str:
     return (
         f"CASE WHEN {remark} IS NULL THEN {note} WHEN {note} IS NULL THEN {remark}"
         f" ELSE CONCAT({note}, '; ', {remark}) END"
+    )
+
+
+def place_effective_trials(
+    add_cte: Callable[[str, str], str], cte: str, columns: Mapping[str, str]
+) -> tuple[str, Mapping[str, str]]:
+    """Return the relation of a weighted rate with its effective trials; another one as it is.
+
+    They are a column, as Wilson's formula names them a dozen times.
+    """
+    hits = next((name for name in ("successes", "positives") if name in columns), None)
+    if hits is None or not {*SQUARES} <= columns.keys():
+        return cte, columns
+    at = {name: f"r.{column}" for name, column in columns.items()}
+    trials = _write_effective_trials(at[hits], at)
+    sql = f"SELECT *, {trials} AS effective_trials\nFROM {cte} AS r"
+    placed = add_cte(f"{cte}_effective", sql)
+    return placed, {**columns, "effective_trials": "effective_trials"}
+
+
+def _write_effective_trials(successes: str, at: Mapping[str, str]) -> str:
+    """Return the SQL of the effective number of trials of weighted rows.
+
+    It is p (1 - p) divided by the variance of the rate p, linearised for weights w (Korn and
+    Graubard 1998, Confidence intervals for proportions with small expected number of positive
+    counts): (sum w)^2 / sum w^2 if successes and failures are weighted alike. The variance is
+    uncertain below `_MIN_EFFECTIVE` successes or failures; then the smaller of both numbers is
+    taken.
+    """
+    hits, total = (f"CAST({sql} AS DOUBLE)" for sql in (successes, at["trials"]))
+    hit_squares, squares = (f"CAST({at[name]} AS DOUBLE)" for name in SQUARES)
+    trials = f"NULLIF({total}, 0)"
+    p, q = f"{hits} / {trials}", f"({total} - {hits}) / {trials}"
+    miss_squares = f"GREATEST({squares} - {hit_squares}, 0e0)"
+    kish = f"{total} * ({total} / NULLIF({squares}, 0))"
+    variance = f"({q} * ({q}) * {hit_squares} + {p} * ({p}) * {miss_squares})"
+    linearised = f"{total} * ({total} / NULLIF({variance}, 0)) * ({p}) * ({q})"
+    least = f"{_MIN_EFFECTIVE}e0"
+    misses = f"({total} - {hits})"
+    are_many = (
+        f"{hits} * {hits} >= {least} * {hit_squares}"
+        f" AND {misses} * {misses} >= {least} * {miss_squares}"
+    )
+    # At a share of 0 or 1 the variance is 0, but for rounding.
+    return (
+        f"CASE WHEN {p} <= 1e-12 OR {q} <= 1e-12 THEN {kish} WHEN {are_many} THEN {linearised}"
+        f" ELSE LEAST({kish}, {linearised}) END"
     )

@@ -48,7 +48,7 @@ COMMANDS: dict[str, tuple[tuple[str, ...], str]] = {
     "state build": (("rows.parquet", *ROLES, "--output", "more.parquet"), ""),
     "state merge": (("state.parquet", "--output", "merged.parquet"), ""),
     "state evaluate": (("state.parquet", "-m", "roc_auc"), "roc_auc"),
-    "validate": (("nightly.yml",), "binary, 1 metric"),
+    "validate": (("nightly.yml",), "binary (1 is positive, threshold 0.5), 1 metric"),
 }  # fmt: skip
 JOB = """\
 name: nightly

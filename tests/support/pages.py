@@ -28,8 +28,8 @@ TOGETHER = "blocks of this page belong together"
 WITH_DATA = r"comes? with the repository"
 #: What commands without data for stdout may say on stderr: what they wrote, or found right.
 STATUS = re.compile(
-    r"wrote .+|no problems found|\S+\.yml: \d+ files, .+|\w+: \d+ (?:evaluated|left alone)\b.*"
-    r"|incident: .+"
+    r"no problems found|\S+\.yml: \d+ files, .+|incident: .+"
+    r"|(?:\S+\.yml: )?(?:wrote .+|\w+: \d+ (?:evaluated|left alone)\b.*)"
 )
 #: The installation before a command. The tests run where the project is installed already.
 INSTALLATION = re.compile(

@@ -153,7 +153,7 @@ def test_steps_show_each_relation_with_rows() -> None:
     done = run("sql", FLIGHTS, *ROLES, "-m", "precision", "--steps")
     shown = [line[3:] for line in done.stdout.splitlines() if line.startswith("-- ")]
     assert shown[:3] == ["_source", "_audit", "predictions"]
-    assert {"decisions", "confusion", "outcomes", "_results"} <= set(shown)
+    assert {"decisions", "decision_counts", "outcomes", "_results"} <= set(shown)
     assert "129,049" in done.stdout or "129049" in done.stdout
 
 

@@ -159,7 +159,7 @@ def test_a_page_that_differs_from_its_checksum(checked: Path) -> None:
     with pytest.raises(SourceError, match=message):
         sqleval.split(str(checked), key="g", time="p", verify=True).collect()
     # The columns that are read are checked, and no others.
-    lazy = sqleval.scan(str(checked), label="y", prediction="g", task="multiclass", verify=True)
+    lazy = sqleval.scan(str(checked), label="g", prediction="g", task="multiclass", verify=True)
     assert lazy.evaluate("accuracy").collect().height == 1
 
 

@@ -43,7 +43,7 @@ def test_the_commands_run_in_order(
         assert unexpected(done) == []
         output_of[command] = done.stdout + done.stderr
     assert (
-        "nightly: 1 evaluated, gates: 2 passed, 11 no reference, 5 undefined, 0 failed"
+        "nightly: 1 evaluated, gates: 3 passed, 22 no reference, 10 undefined, 0 failed"
         in output_of[commands[2]]
     )
     assert "2013-07-01  evaluate  new" in output_of[commands[3]]
