@@ -19,6 +19,7 @@ from sqleval import EngineError, RequestError
 from sqleval.engines import process, waiting
 from sqleval.engines.duckdb_connection import convert_errors
 from sqleval.engines.duckdb_files import database
+from tests.support.versions import needs
 
 SQLEVAL = str(Path(sys.executable).parent / "sqleval")
 #: Longer than anyone waits: a sort of a thousand million rows.
@@ -63,6 +64,7 @@ print(len(seen) > 1, 0.49 < found["value"].item() < 0.51)
 """
 
 
+@needs("DuckDB 1 reports no progress while it sorts", duckdb="2")
 def test_what_does_not_fit_is_spilled_and_removed(tmp_path: Path) -> None:
     assert run(SPILLED, str(tmp_path)).split() == ["True", "True"]
     assert list(tmp_path.iterdir()) == []
@@ -285,6 +287,7 @@ print(sqleval.scan(query=query, label="y", score="p").evaluate("prevalence").col
 """
 
 
+@needs("DuckDB 1 reports no progress while it sorts", duckdb="2")
 def test_progress_is_reported_and_can_stop_a_statement() -> None:
     assert run(PROGRESS).split() == ["True", "True", "True", "True", "1"]
 
@@ -343,6 +346,7 @@ def test_an_interrupt_stops_at_once_and_leaves_nothing(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@needs("Polars 1 raises a ComputeError for an interrupt", polars="2")
 def test_an_interrupt_stops_a_query_at_once(tmp_path: Path) -> None:
     runs = tmp_path / "runs"
     command = [sys.executable, "-c", IN_PYTHON, str(runs)]
@@ -436,6 +440,7 @@ print(sqleval.scan(query="SELECT 1 AS y, 1 AS p", label="y", score="p").task)
 """
 
 
+@needs("Polars 1 raises a ComputeError for an interrupt", polars="2")
 def test_an_interrupt_stops_a_statement_whatever_handler_is_set() -> None:
     stopped = ["interrupted", "True"]
     assert run(HANDLERS).split() == [*stopped, *stopped, "handled", *stopped, "binary"]
