@@ -340,6 +340,14 @@ _MEANINGS: Mapping[str, Mapping[str, str]] = {
         "restated_at": "start of that run, in UTC",
         "reason": "why, such as `data changed: labels/1.parquet is gone`",
     },
+    "settled": {
+        "job": "name of the job",
+        "input": "its columns and conditions, as JSON: those of another input are settled anew",
+        "task": "the task",
+        "threshold": "the default threshold; NULL if scores are outside 0 .. 1",
+        "period": "the period whose rows decided",
+        "run": "the run that wrote it",
+    },
 }
 
 
@@ -440,6 +448,12 @@ def _restated_columns() -> str:
     from sqleval.history.store import RESTATED
 
     return _columns("restated", RESTATED)
+
+
+def _settled_columns() -> str:
+    from sqleval.history.store import SETTLED
+
+    return _columns("settled", SETTLED)
 
 
 # -- the Python interface ----------------------------------------------------------------------
@@ -578,6 +592,7 @@ _PARTS: Mapping[str, Callable[[], str]] = {
     "resample": _resample_columns,
     "history": _history_columns,
     "restated": _restated_columns,
+    "settled": _settled_columns,
 }
 
 
