@@ -54,11 +54,11 @@ class StoreBusy(EngineError):
 
 
 class MissingExtra(SqlevalError, ImportError):
-    """An optional dependency is needed; the message names the extra to install."""
+    """An optional dependency is needed; the message names the libraries to install."""
 
 
 class UnmatchedRows(UserWarning):
-    """Rows of ``labels=`` or of the source found no partner in the join."""
+    """Rows without a label, labels without a row, or predictions that are no class of the label."""
 
 
 class ManySlices(UserWarning):
