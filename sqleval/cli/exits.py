@@ -5,6 +5,9 @@ from enum import IntEnum
 
 from sqleval.errors import EngineError, SqlevalError, unwrap_error
 
+#: What a broken pipe or connection means, except that of stdout.
+CLOSED = "the other end of a connection or pipe has closed it"
+
 
 class Exit(IntEnum):
     """Exit codes; a leak in a split counts as a gate that failed."""
@@ -20,15 +23,14 @@ def find_exit_code(error: SqlevalError) -> Exit:
     return Exit.FAILED if isinstance(error, EngineError) else Exit.WRONG_INPUT
 
 
-def describe_error(error: BaseException | None) -> tuple[str, Exit]:
+def describe_error(error: Exception) -> tuple[str, Exit]:
     """Return the message and the exit code of an error; an unexpected one has its type."""
-    if isinstance(error, Exception):
-        error = unwrap_error(error)
+    error = unwrap_error(error)
     if isinstance(error, SqlevalError):
         return str(error), find_exit_code(error)
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         file = "" if error.filename is None else f" {error.filename!r}"
         return f"cannot write{file}: {error.strerror}", Exit.FAILED
     if isinstance(error, BrokenPipeError):
-        return "the other end of a connection or pipe has closed it", Exit.FAILED
+        return CLOSED, Exit.FAILED
     return f"unexpected {type(error).__name__}: {error} (--debug shows where)", Exit.FAILED

@@ -4,12 +4,25 @@ from typing import Any
 
 import click
 
+from sqleval.cli.exits import CLOSED
+from sqleval.errors import EngineError
+
 #: Words that are often tried as a command, and the command to write instead.
 _ELSEWHERE = {"plot": "draw with sqleval curve NAME SOURCE ... --plot FILE"}
 
 
 class Commands(click.Group):
     """The commands; an unknown word is an error that names the command for it."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command; a connection that was closed is an error of the engine.
+
+        click would take its BrokenPipeError for the pipe of stdout, and end without a word.
+        """
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as error:
+            raise EngineError(CLOSED) from error
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -305,9 +305,6 @@ def run_command(arguments: Sequence[str]) -> Exit:
         error.show(file=message)
         print_message(message.getvalue().rstrip("\n"))
         return Exit.WRONG_INPUT
-    except SystemExit as error:
-        # click raises it where a connection was closed, which it takes for the pipe of stdout.
-        return _print_error(*describe_error(error.__context__))
     except (click.Abort, KeyboardInterrupt):
         return _print_error(name_interrupt(), Exit.FAILED)
     except Exception as error:
