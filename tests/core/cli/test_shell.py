@@ -15,6 +15,7 @@ import sqleval
 from sqleval import SourceError
 from tests.support.commands import run as run_here
 from tests.support.commands import start_programs
+from tests.support.versions import needs
 
 ROWS = pl.DataFrame({"y": [0, 1, 0, 1], "p": [0.1, 0.4, 0.2, 0.8]})
 EVALUATE = ["--label", "y", "--score", "p", "-m", "roc_auc", "--format", "csv"]
@@ -181,6 +182,7 @@ def test_an_interrupt_while_the_command_starts_is_one_line(module: str) -> None:
     assert done.stderr == b"\nerror: interrupted\n"
 
 
+@needs("DuckDB 1 reports no progress while it sorts", duckdb="2")
 @pytest.mark.skipif(os.name != "posix", reason="terminals of POSIX")
 def test_an_interrupt_gives_the_cursor_of_the_terminal_back() -> None:
     import pty  # not on Windows

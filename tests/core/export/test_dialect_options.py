@@ -21,6 +21,7 @@ from sqleval.export.statement import export_statement
 from tests.core.export.test_dialects import NAMES
 from tests.support.engines import HERE, Engine
 from tests.support.support_matrix import compare
+from tests.support.versions import is_older
 
 
 def _rows() -> dict[str, pa.Table]:
@@ -213,6 +214,8 @@ def _whole(engine: Engine, output: str | None) -> str | None:
 @pytest.mark.parametrize("name", ASKED)
 def test_options_give_what_evaluate_gives(engine: Engine, name: str) -> None:
     asked = ASKED[name]
+    if "log_loss(eps=0)" in asked.metrics and is_older("duckdb", "2"):
+        pytest.skip("DuckDB 1 raises an error for the logarithm of 0")
     if engine.name in asked.but:
         with pytest.raises(RequestError, match=f"{engine.name} |cannot be used with"):
             export_statement(

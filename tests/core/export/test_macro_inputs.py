@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 from tests.support.macros import create_table, fetch_rows
+from tests.support.versions import needs
 
 NAMES = [
     "label", "score", "weight", "slice", "threshold", "metrics", "tbl", "nulls", "precision",
@@ -256,7 +257,10 @@ def test_a_score_of_truth_values(console: duckdb.DuckDBPyConnection) -> None:
         "accuracy('groups', label := 'g', prediction := g)",
         "evaluate('groups', label := 'g', prediction := g)",
         "roc_auc('groups', label := 'y', score := p)",
-        "mse('groups', label := 'y', prediction := p)",
+        pytest.param(
+            "mse('groups', label := 'y', prediction := p)",
+            marks=needs("DuckDB 1 casts the text before the check", duckdb="2"),
+        ),
         "ndcg('groups', label := y, score := p, qid := 'g')",
     ],
 )

@@ -95,7 +95,7 @@ def test_a_day_that_clocks_skip_loses_no_rows(lake: Lake, kind: pl.DataType) -> 
     local = at.dt.convert_time_zone(zone)
     column = {
         str(pl.Date): local.dt.date(),
-        str(pl.String): local.dt.strftime("%Y-%m-%dT%H:%M%:z"),
+        str(pl.String): local.dt.strftime("%Y-%m-%dT%H:%M:%S%:z"),
         str(_TIMES[0]): at.dt.replace_time_zone(None),
     }.get(str(kind), at)
     frame = pl.DataFrame({"y": pl.int_range(hours, eager=True) % 2, "p": 0.5, "at": column})
