@@ -30,7 +30,10 @@ _KINDS: Mapping[str, Kind] = {
 Form = Literal["number", "truth value", "text"]
 #: The type of a column without any value, as Arrow and pandas write one; it fits any role.
 NO_TYPE = '"NULL"'
-_NUMBERS: tuple[Kind, ...] = ("integer", "hugeint", "decimal", "float32", "float64")
+TEXTS: frozenset[Kind] = frozenset({"text", "enum"})
+WHOLE: frozenset[Kind] = frozenset({"integer", "hugeint"})
+FRACTIONS: frozenset[Kind] = frozenset({"decimal", "float32", "float64"})
+NUMBERS = WHOLE | FRACTIONS
 
 
 def find_type_kind(name: str) -> Kind:
@@ -63,12 +66,12 @@ def is_float(name: str) -> bool:
 
 def is_integer(name: str) -> bool:
     """Whether a column of this type holds whole numbers."""
-    return find_type_kind(name) in ("integer", "hugeint")
+    return find_type_kind(name) in WHOLE
 
 
 def is_number(name: str) -> bool:
     """Whether a column of this type can be a score."""
-    return find_type_kind(name) in _NUMBERS
+    return find_type_kind(name) in NUMBERS
 
 
 class Column(NamedTuple):

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from sqleval.common.columns import Column, is_float, is_integer
+from sqleval.common.columns import FRACTIONS, TEXTS, Column, is_float, is_integer
 from sqleval.common.sql_text import select, write_literal, write_present_test
 from sqleval.compiler.classes import write_class, write_class_value, write_sum_test
 from sqleval.compiler.rows import (
@@ -15,7 +15,6 @@ from sqleval.compiler.rows import (
 )
 from sqleval.compiler.weights import audit_weights
 from sqleval.inputs.binding import ROLES, Binding
-from sqleval.inputs.canonical import FRACTIONS, TEXTS
 
 
 def write_audit(

@@ -4,11 +4,10 @@ from collections.abc import Sequence
 from math import isnan
 from typing import NamedTuple
 
-from sqleval.common.columns import Column
+from sqleval.common.columns import NUMBERS, Column
 from sqleval.common.sql_text import quote
 from sqleval.engines.base import Engine
 from sqleval.inputs.binding import Labels
-from sqleval.inputs.canonical import NUMBERS
 from sqleval.inputs.source import Source
 
 #: The rows that are looked at.

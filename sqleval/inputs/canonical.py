@@ -9,16 +9,12 @@ import re
 from decimal import Decimal, InvalidOperation
 from math import isfinite
 
-from sqleval.common.columns import Column, Form, Kind, find_type_kind
+from sqleval.common.columns import FRACTIONS, NUMBERS, TEXTS, WHOLE, Column, Form, find_type_kind
 from sqleval.common.sql_text import Scalar, quote, write_literal
 
 #: The texts that DuckDB casts to BOOLEAN, in any case.
 TRUE_TEXTS = ("true", "t", "yes", "y", "1")
 FALSE_TEXTS = ("false", "f", "no", "n", "0")
-TEXTS: frozenset[Kind] = frozenset({"text", "enum"})
-WHOLE: frozenset[Kind] = frozenset({"integer", "hugeint"})
-FRACTIONS: frozenset[Kind] = frozenset({"decimal", "float32", "float64"})
-NUMBERS = WHOLE | FRACTIONS
 #: Whole numbers below it are exact as DOUBLE, and their text as DOUBLE has no exponent.
 _EXACT = "9e15"
 #: A number as a text, for engines without TRY_CAST.

@@ -7,19 +7,11 @@ are. The choice is made by the first rows; the audit of a statement confirms it 
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, get_args
 
-from sqleval.common.columns import NO_TYPE, Column, Form, Kind
+from sqleval.common.columns import FRACTIONS, NO_TYPE, NUMBERS, TEXTS, WHOLE, Column, Form, Kind
 from sqleval.common.sql_text import Scalar, quote
 from sqleval.errors import RequestError
 from sqleval.inputs.binding import Task
-from sqleval.inputs.canonical import (
-    FRACTIONS,
-    NUMBERS,
-    TEXTS,
-    WHOLE,
-    make_canonical,
-    parse_number,
-    parse_truth_value,
-)
+from sqleval.inputs.canonical import make_canonical, parse_number, parse_truth_value
 
 #: The columns of several models or classes, by name.
 Mapped = Sequence[tuple[Scalar, Column]]

@@ -6,13 +6,12 @@ from functools import partial
 from math import isnan
 from typing import Literal, NamedTuple, get_args
 
-from sqleval.common.columns import NO_TYPE, Column, Form, is_float, is_number
+from sqleval.common.columns import NO_TYPE, TEXTS, Column, Form, is_float, is_number
 from sqleval.common.numbers import is_real_number
 from sqleval.common.sql_text import Scalar, quote, write_literal
 from sqleval.errors import RequestError
 from sqleval.inputs.arguments import check_expected
 from sqleval.inputs.binding import Binding, Labels, Nulls, Task, name_argument
-from sqleval.inputs.canonical import TEXTS
 from sqleval.inputs.key_sets import parse_sets
 from sqleval.inputs.lookup import Columns, find_column, list_unique_names
 from sqleval.inputs.positive import convert_class, convert_positive
