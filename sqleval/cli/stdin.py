@@ -20,6 +20,12 @@ def open_stdin(source: str | None) -> Any:
             return pl.read_parquet(content)
         # Types and dates as in a file: from all rows.
         frame = pl.read_csv(content, infer_schema_length=None, try_parse_dates=True)
+        if dates := [name for name, kind in frame.schema.items() if kind.is_temporal()]:
+            # The day or the month may come first in 09/11/2018, so it stays a text.
+            texts = pl.read_csv(content, columns=dates, infer_schema=False)
+            iso = pl.all().str.contains(r"^(\d{4}-|\d\d:)").all()
+            is_iso = texts.select(iso).row(0, named=True)
+            frame = frame.with_columns(texts[name] for name in dates if not is_iso[name])
     except (pl.exceptions.PolarsError, OSError) as error:
         reason = str(error).partition("\n")[0]
         raise SourceError(

@@ -77,7 +77,7 @@ def is_number(name: str) -> bool:
 class Column(NamedTuple):
     """A column of the user's: its own name and its type.
 
-    ``differs`` says how files disagree about it, where it cannot be used for that. Nobody has
+    ``unusable`` says why it cannot be used: files disagree about it, or its dates. Nobody has
     looked at a column whose type ``is_assumed``: it is cast to the type where it is read, and left
     as it is where the type is empty. A column with a ``form`` is read as the canonical text of its
     values, which have the type ``stored``; see `sqleval.inputs.canonical`. ``has_singles`` says
@@ -86,7 +86,7 @@ class Column(NamedTuple):
 
     name: str
     type: str
-    differs: str = ""
+    unusable: str = ""
     is_assumed: bool = False
     form: Form | None = None
     stored: str = ""

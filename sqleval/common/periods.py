@@ -73,13 +73,16 @@ def write_period_sql(column: Column, grain: Grain, timezone: str | None) -> str:
     return f"CAST({write_period_start_sql(column, grain, timezone)} AS VARCHAR)"
 
 
-def write_period_start_sql(column: Column, grain: Grain, timezone: str | None) -> str:
+def write_period_start_sql(
+    column: Column, grain: Grain, timezone: str | None, text_format: str | None = None
+) -> str:
     """Return the SQL expression for the start of the period of a row of ``s``.
 
     It is the first day as a DATE, which sorts several times faster than a text; of an hour it is
     the name. A TIMESTAMP without a time zone is in UTC if the job has a time zone, and local
-    otherwise. A DATE is local, and so is a text without an offset or a zone. The period is NULL
-    before the year 1000 and after 9998.
+    otherwise. A DATE is local, and so is a text without an offset or a zone; a text has a format
+    of ``strptime``, or is written as ISO 8601. The period is NULL before the year 1000 and after
+    9998.
 
     Raises
     ------
@@ -89,7 +92,11 @@ def write_period_start_sql(column: Column, grain: Grain, timezone: str | None) -
     value, kind = f"s.{quote(column.name)}", column.kind
     home = write_literal(timezone or "UTC")
     utc = None
-    if kind == "text":
+    if kind == "text" and text_format is not None:
+        at = f"STRPTIME({value}, {write_literal(text_format)})"
+        at = at if "%z" in text_format else f"({at} AT TIME ZONE {home})"
+        utc = f"({at} AT TIME ZONE 'UTC')"
+    elif kind == "text":
         utc = (
             f"CASE WHEN REGEXP_MATCHES({value}, '{_ZONE}') "
             f"THEN CAST({value} AS TIMESTAMP WITH TIME ZONE) AT TIME ZONE 'UTC' "

@@ -28,8 +28,8 @@ from sqleval.inputs.lookup import find_column
 from sqleval.inputs.opening import open_source
 from sqleval.inputs.positive import convert_positive
 from sqleval.inputs.reading import read_drift_task
-from sqleval.inputs.roles import read_numbers_exactly
 from sqleval.inputs.slice_keys import parse_slice_keys
+from sqleval.inputs.whole_numbers import read_numbers_exactly
 from sqleval.resampling.cells import Input, write_weight
 from sqleval.states.reading import open_states
 

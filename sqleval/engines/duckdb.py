@@ -131,7 +131,7 @@ class DuckDB(Engine):
             version = source.version() if source.con is None else None
         except OSError as error:
             raise SourceError(f"cannot read {error.filename!r}: {error.strerror}") from error
-        if version is None or source.differs or source.singles:
+        if version is None or source.unusable or source.singles:
             return describe_source(source)
         described, columns = describe_files(
             source.relation, source.label, source.files, source.several, source.text_reader, version

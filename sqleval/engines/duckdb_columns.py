@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from glob import escape
@@ -12,6 +12,7 @@ import polars as pl
 
 from sqleval.common.columns import NO_TYPE, Column, is_number
 from sqleval.common.sql_text import write_literal
+from sqleval.engines.csv_dates import settle_dates
 from sqleval.engines.duckdb_connection import (
     connect,
     convert_errors,
@@ -46,6 +47,11 @@ def _read_types_by_file(source: Source) -> tuple[list[str], dict[str, dict[str, 
     return files, types
 
 
+def _describe_difference(files: Mapping[str, str]) -> str:
+    """Return why a column cannot be used that has these types, each with a file of it."""
+    return "is not the same in all files: " + ", ".join(f"{k} in {v}" for k, v in files.items())
+
+
 def _unify_types(source: Source) -> Source:
     """Read a number whose type differs between Parquet files as the widest of the types.
 
@@ -58,15 +64,15 @@ def _unify_types(source: Source) -> Source:
     if all(len(of) == len(files) and len(set(of.values())) == 1 for of in types.values()):
         return source
     relation = source.relation.removesuffix(")") + ", union_by_name = TRUE)"
-    differs: dict[str, str] = {}
+    unusable: dict[str, str] = {}
     singles = frozenset(name for name, of in types.items() if {"FLOAT"} < set(of.values()))
     for name, of in types.items():
         one_file = {of.get(file, "none"): file for file in files}
         # A column without a value in any row has no type of its own.
         one_file.pop(NO_TYPE, None)
         if len(one_file) > 1 and not all(map(is_number, one_file)):
-            differs[name] = ", ".join(f"{kind} in {file}" for kind, file in one_file.items())
-    return replace(source, relation=relation, differs=differs, singles=singles)
+            unusable[name] = _describe_difference(one_file)
+    return replace(source, relation=relation, unusable=unusable, singles=singles)
 
 
 def _unify_headers(source: Source) -> Source:
@@ -89,14 +95,12 @@ def _unify_headers(source: Source) -> Source:
         types[file] = {column.name.casefold(): column.type for column in columns.values()}
     if len({tuple(of) for of in types.values()}) == 1:
         return source
-    differs: dict[str, str] = {}
+    unusable: dict[str, str] = {}
     for name in dict.fromkeys(name for of in types.values() for name in of):
         one_file = {of.get(name, "none"): file for file, of in types.items()}
         if "none" in one_file:
-            differs[name] = ", ".join(f"{kind} in {file}" for kind, file in one_file.items())
-    reader = source.text_reader.removesuffix(")") + ", union_by_name = TRUE)"
-    relation = source.relation.replace(source.text_reader, reader)
-    return replace(source, relation=relation, text_reader=reader, differs=differs)
+            unusable[name] = _describe_difference(one_file)
+    return replace(source.add_options("union_by_name = TRUE"), unusable=unusable)
 
 
 @lru_cache(maxsize=64)
@@ -115,7 +119,7 @@ def describe_files(
 
 def describe_source(source: Source) -> tuple[Source, dict[str, Column]]:
     """Return the source as it is to be read, and its columns by name."""
-    source = _unify_headers(_unify_types(source))
+    source = settle_dates(_unify_headers(_unify_types(source)))
     statement = f"SELECT * FROM {source.relation} AS s LIMIT 0"
     try:
         columns = read_columns(source, statement)
@@ -127,8 +131,8 @@ def describe_source(source: Source) -> tuple[Source, dict[str, Column]]:
         refused.statement = statement
         raise refused from error
     for name, column in columns.items():
-        if differs := source.differs.get(name.casefold()):
-            columns[name] = column._replace(differs=differs)
+        if reason := source.unusable.get(name.casefold()):
+            columns[name] = column._replace(unusable=reason)
         elif name.casefold() in source.singles and column.kind == "float64":
             columns[name] = column._replace(has_singles=True)
     return source, columns

@@ -20,6 +20,7 @@ from sqleval.engines.duckdb_databases import attach
 from sqleval.engines.process import cursor, raise_if_interrupted, read_no_text_ahead, restart
 from sqleval.errors import DataError, EngineError, RequestError, SourceError, SqlevalError
 from sqleval.inputs.source import PARQUET, FileStamp, Source
+from sqleval.inputs.whole_numbers import WHOLE_BEFORE
 
 #: Classes of the errors that damaged Parquet files cause; the first is that of a page header.
 _DAMAGE = (
@@ -167,6 +168,11 @@ def _convert_by_class(error: Exception, about: str) -> SqlevalError:
                 "query=): FROM read_csv('file.csv', types = {'y': 'VARCHAR'}, encoding = 'latin-1')"
             )
         return SourceError(f"cannot read {about}: {text}{advice}")
+    if WHOLE_BEFORE in text:
+        advice = (
+            "read it as a number in a query: FROM read_csv('file.csv', types = {'y': 'DOUBLE'})"
+        )
+        return DataError(f"{about}: {text[text.index('column ') :]}; {advice}")
     if isinstance(error, (duckdb.ConversionException, duckdb.OutOfRangeException)):
         return DataError(f"a value of {about} cannot be used: {text}")
     if isinstance(error, (duckdb.BinderException, duckdb.CatalogException, duckdb.ParserException)):

@@ -17,10 +17,11 @@ from sqleval.frontend.texts import advise_on_texts
 from sqleval.inputs.binding import Binding, name_argument
 from sqleval.inputs.frames import load_relation
 from sqleval.inputs.lookup import Columns
-from sqleval.inputs.roles import bind, read_numbers_exactly, take_common_rows
+from sqleval.inputs.roles import bind, take_common_rows
 from sqleval.inputs.slice_keys import SliceKey, add_slice_keys, parse_slice_keys
 from sqleval.inputs.source import Source
 from sqleval.inputs.where import check_condition, find_partition_conditions, keep_nan
+from sqleval.inputs.whole_numbers import read_numbers_exactly
 
 
 def bind_source(

@@ -208,7 +208,7 @@ def _describe(files: _Files, source: Source) -> Source:
     schemas = _read_schemas(files, fragments)
     extra = [*files.keys, *([files.name_as] if files.name_as else [])]
     fields: list[Any] = []
-    differs: dict[str, str] = {}
+    unusable: dict[str, str] = {}
     singles = set[str]()
     # A key in the paths stands for a column of that name, as where the engine reads the files.
     hidden = {name.casefold() for name in extra}
@@ -228,7 +228,7 @@ def _describe(files: _Files, source: Source) -> Source:
         if again:
             differ = f"several columns of this name in {again}"
         fields.append((name, kind))
-        differs |= {name: differ} if differ else {}
+        unusable |= {name: f"is not the same in all files: {differ}"} if differ else {}
     fields += [(name, pa.string()) for name in extra]
     schema = pa.schema(fields)
     form = fragments[0].format
@@ -248,7 +248,7 @@ def _describe(files: _Files, source: Source) -> Source:
         source,
         make=read,
         empty=schema.empty_table(),
-        differs=differs,
+        unusable=unusable,
         singles=frozenset(singles),
         rows=rows,
         look=None,

@@ -19,14 +19,12 @@ def find_column(columns: Columns, name: str, role: str, where: str) -> Column:
     RequestError
         If there is none; the message shows the nearest and all others.
     SourceError
-        If the files of the source disagree about it.
+        If it cannot be used, because the files of the source disagree about it, for example.
     """
     _check_name(name, role)
     if name in columns:
-        if columns[name].differs:
-            raise SourceError(
-                f"{role}={name!r} is not the same in all files of {where}: {columns[name].differs}"
-            )
+        if columns[name].unusable:
+            raise SourceError(f"{role}={name!r} {columns[name].unusable} (in {where})")
         return columns[name]
     names = [column for column in columns if not column.startswith("_sqleval_")]
     shown = ", ".join(names[:30]) + (", ..." if len(names) > 30 else "")

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple, get_args
 
 from sqleval.common.columns import NO_TYPE, TEXTS, Column, Form, is_float, is_number
 from sqleval.common.numbers import is_real_number
-from sqleval.common.sql_text import Scalar, quote, write_literal
+from sqleval.common.sql_text import Scalar, quote
 from sqleval.errors import RequestError
 from sqleval.inputs.arguments import check_expected
 from sqleval.inputs.binding import Binding, Labels, Nulls, Task, name_argument
@@ -344,39 +344,6 @@ def bind(
         is_settled=reading.is_settled,
         notice=reading.notice,
     )
-
-
-def read_numbers_exactly(source: Source, columns: Columns, binding: Binding) -> Source:
-    """Return a source that reads the numbers of CSV and JSON files as they are.
-
-    The types are those of the first rows: of a score with whole numbers there, the engine would
-    round 0.7 to 1 in the rows that follow.
-    """
-    bound = [(role, column) for role, column in binding.roles if not binding.cells]
-    bound += [(binding.model_role, column) for _, column in binding.models]
-    bound += [("score", column) for _, column in binding.classes]
-    bound += [("count", column) for _, column in binding.cells]
-    numeric = {"score", "weight", "count"}
-    if binding.task != "multiclass":
-        numeric |= {"label", "prediction"}
-    # Other uses show or compare the column as it is.
-    others = {column.name for column in (*binding.by, *binding.over)} | {*binding.where_columns}
-    others |= {column.name for role, column in bound if role not in numeric}
-    names = {
-        column.name
-        for role, column in bound
-        if role in numeric and column.name in columns and columns[column.name].kind == "integer"
-    }
-    reader = source.text_reader
-    if not reader or not names - others:
-        return source
-    more = "sample_size = -1, maximum_sample_files = 1000000"
-    if reader.startswith("read_csv"):
-        types = ", ".join(f"{write_literal(name)}: 'DOUBLE'" for name in sorted(names - others))
-        more = f"types = {{{types}}}"
-    exact = f"{reader.removesuffix(')')}, {more})"
-    relation = source.relation.replace(reader, exact)
-    return replace(source, relation=relation, text_reader=exact)
 
 
 def take_common_rows(binding: Binding) -> Binding:

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from sqleval.common.sql_text import write_literal
+
 #: The endings of Parquet files.
 PARQUET = (".parquet", ".pq")
 
@@ -96,8 +98,9 @@ class Source:
     text_reader : str
         The part of the relation that reads CSV or JSON files, whose types are guessed from their
         first rows; empty for other sources.
-    differs : mapping of str to str
-        The columns that such files disagree about, and how.
+    unusable : mapping of str to str
+        Columns in lower case that cannot be used, and why: files disagree about them, or their
+        dates have two readings.
     singles : frozenset of str
         The columns that are FLOAT in some files and DOUBLE in others, in lower case.
     check : callable or None
@@ -139,7 +142,7 @@ class Source:
     list_matches: Callable[[], Sequence[str]] | None = None
     several: tuple[str, ...] = ()
     text_reader: str = ""
-    differs: Mapping[str, str] = field(default_factory=dict[str, str])
+    unusable: Mapping[str, str] = field(default_factory=dict[str, str])
     singles: frozenset[str] = frozenset()
     check: Callable[[Sequence[str]], None] | None = None
     rows: int | None = None
@@ -153,6 +156,22 @@ class Source:
     catalogued: bool = False
     is_table: bool = False
     unreadable: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    def add_options(self, options: str) -> Source:
+        """Return the source with more options of DuckDB's reader of CSV or JSON files."""
+        return self._replace_reader(f"{self.text_reader.removesuffix(')')}, {options})")
+
+    def read_as(self, types: Mapping[str, str]) -> Source:
+        """Return the source of CSV files that reads columns as these types."""
+        written = ", ".join(f"{write_literal(name)}: '{kind}'" for name, kind in types.items())
+        before, option, others = self.text_reader.rpartition(", types = {")
+        if not option:
+            return self.add_options(f"types = {{{written}}}")
+        return self._replace_reader(f"{before}{option}{written}, {others}")
+
+    def _replace_reader(self, reader: str) -> Source:
+        relation = self.relation.replace(self.text_reader, reader)
+        return replace(self, relation=relation, text_reader=reader)
 
     def add_columns(self, relation: str, names: Sequence[str], read: Sequence[str]) -> Source:
         """Return the source with a relation that adds columns to those of this one.

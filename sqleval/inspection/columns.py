@@ -104,7 +104,7 @@ def describe_columns(source: Source, columns: Mapping[str, Column]) -> tuple[int
         if source.rows is not None
         else source.files and source.bytes <= _EXACT_BYTES
     )
-    chosen = [column for column in columns.values() if not column.differs]
+    chosen = [column for column in columns.values() if not column.unusable]
     rows, facts = 0, list[Facts]()
     for start in range(0, len(chosen), _TOGETHER):
         rows, described = _describe_together(source, chosen[start : start + _TOGETHER], is_exact)

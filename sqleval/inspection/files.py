@@ -158,9 +158,9 @@ def describe_all_files(
             advice = "cannot be used in a role; --query can leave these files out"
             findings.append(problem("missing column", name, f"not in {file}{more}", advice))
     for column in columns.values():
-        if column.differs and column.name not in lacking:
+        if column.unusable and column.name not in lacking:
             advice = "cannot be used in a role; --query can select or cast it"
-            findings.append(problem("types differ", column.name, column.differs[:160], advice))
+            findings.append(problem("cannot be used", column.name, column.unusable[:160], advice))
     return described, columns, findings, frozenset(lacking)
 
 

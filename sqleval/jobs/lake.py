@@ -10,7 +10,9 @@ from functools import cached_property
 import polars as pl
 
 from sqleval.common.periods import write_period_start_sql
+from sqleval.common.sql_text import write_literal
 from sqleval.engines.base import Engine
+from sqleval.engines.csv_dates import find_option
 from sqleval.engines.embedded import embedded
 from sqleval.errors import SourceError
 from sqleval.inputs.files import open_files
@@ -197,6 +199,10 @@ def open_with_period(
 
 def add_period(job: Job, source: Source, engine: Engine | None = None) -> tuple[Source, str]:
     """Return a source as it is to be read, and the SQL of a row's period, over ``s``."""
+    period = job.period
+    if period.format is not None and source.text_reader.startswith("read_csv"):
+        option = f"{find_option(period.format)} = {write_literal(period.format)}"
+        source = source.add_options(option)
     source, columns = (engine or embedded()).describe(source)
-    column = find_column(columns, job.period.column, "period.column", source.label)
-    return source, write_period_start_sql(column, job.period.grain, job.period.timezone)
+    column = find_column(columns, period.column, "period.column", source.label)
+    return source, write_period_start_sql(column, period.grain, period.timezone, period.format)

@@ -78,7 +78,7 @@ FILES = [
     Wrong({"source": lambda folder: [folder / "parts" / f"{i}.parquet" for i in (1, 2)]},
           "scan", SourceError, ", none in "),
     Wrong({"source": lambda folder: f"{folder}/parts/*.parquet"}, "scan", SourceError,
-          "score='p' is not the same in all files of "),
+          "score='p' is not the same in all files: "),
     Wrong(file("texts"), "scan", SourceError, "/texts/2.csv"),
     Wrong(file("types"), "scan", SourceError, "/types/2.parquet"),
     Wrong(file("latin.csv"), "scan", SourceError,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Literal, NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -43,10 +43,28 @@ class Period(Strict):
         description="Column of type DATE, TIMESTAMP, TIMESTAMP WITH TIME ZONE or ISO text; with "
         "from_state: period."
     )
+    format: str | None = Field(
+        default=None,
+        description="Format of a text in that column, such as %d/%m/%Y, where it is not ISO 8601. "
+        "CSV files need it where two formats fit, as for 09/11/2018.",
+    )
     grain: Grain = Field(default="day", description="Length of a period.")
     timezone: str | None = Field(
         default=None, description="Time zone in which a day begins, such as Europe/Paris."
     )
+
+    @field_validator("format")
+    @classmethod
+    def _check_format(cls, text: str | None) -> str | None:
+        if text is not None:
+            day = datetime(2013, 7, 31, tzinfo=UTC)
+            try:
+                is_day = datetime.strptime(day.strftime(text), text).date() == day.date()
+            except ValueError:
+                is_day = False
+            if not is_day:
+                raise ValueError(f"{text!r} is no format of a date; write %d/%m/%Y %H:%M")
+        return text
 
     @field_validator("timezone")
     @classmethod

@@ -38,7 +38,7 @@ slices: {slices}
 
 period:
   column: {period}{period_hint}
-  grain: day                   # hour, day, week, month, quarter or year
+{format}  grain: day                   # hour, day, week, month, quarter or year
   # timezone: Europe/Paris     # where a day begins
 
 metrics:
@@ -83,6 +83,14 @@ def _write_settled(data: Inspected, roles: Roles) -> str:
     return "".join(f"{line:<30} # {text}\n" for line, text in lines)
 
 
+def _write_format(data: Inspected) -> str:
+    """Return the line of the format of dates, where the files of CSV decided it."""
+    settled = re.search(r", dateformat = '([^']*)'", data.source.text_reader)
+    if settled is None or settled[1].startswith("%Y"):
+        return ""
+    return f"  format: {_write_yaml(settled[1]):<20} # of the dates in every file\n"
+
+
 def write_starter(path: str, file: Path) -> str:
     """Return the text of a job file with comments for a source.
 
@@ -125,6 +133,7 @@ def write_starter(path: str, file: Path) -> str:
         score_hint="" if score else hint,
         period=_write_yaml(period or "day"),
         period_hint="" if period else hint,
+        format=_write_format(data),
         slices=_write_yaml(sets),
         metrics="\n".join(f"  - {name}" for name in metrics),
     )
