@@ -247,7 +247,7 @@ def _bind_rows(
     # Any column stands for the label until the roles are known.
     stand_in = {"label": first, "prediction": first, "task": "multiclass"}
     rows_and_keys = {key: roles[key] for key in ("sets", "where")} | {"by": roles["by"] or ()}
-    predictions = bind_source(opened, None, stand_in | rows_and_keys)
+    predictions = bind_source(opened, None, stand_in | rows_and_keys, is_provisional=True)
     columns = embedded().describe(predictions.source)[1]
     about = predictions.source.label
     role_columns = tuple(

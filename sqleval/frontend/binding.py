@@ -30,8 +30,13 @@ def bind_source(
     roles: Mapping[str, Any],
     catalogue: Catalogue | None = None,
     engine: Engine | None = None,
+    *,
+    is_provisional: bool = False,
 ) -> Predictions:
-    """Return the predictions of a source and the roles of `sqleval.scan`."""
+    """Return the predictions of a source and the roles of `sqleval.scan`.
+
+    The roles of provisional ones are not all known, so that types of CSV files stay guesses.
+    """
     if catalogue is not None and not isinstance(catalogue, Catalogue):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise RequestError(
             f"catalogue={catalogue!r} must be a Catalogue: Catalogue(find_sql_folder(), FOLDER) "
@@ -57,7 +62,7 @@ def bind_source(
     try:
         binding = bind(source, columns, labels=labels, label_columns=late, **roles)
         exact, exact_labels = (
-            each and read_numbers_exactly(each, of, binding)
+            each if is_provisional or each is None else read_numbers_exactly(each, of, binding)
             for each, of in ((source, columns), (labels, late or {}))
         )
         if (exact, exact_labels) != (source, labels):

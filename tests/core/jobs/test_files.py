@@ -52,7 +52,8 @@ WRONG = {
     ),
     "a key of a period misspelt": (
         "period: {column: day, timezones: UTC}\n", 6,
-        "no key 'period.timezones'; did you mean 'timezone'? (keys: column, grain, timezone)",
+        "no key 'period.timezones'; did you mean 'timezone'? (keys: column, format, grain, "
+        "timezone)",
     ),
     "another name of a key": (
         "baseline: {first: 2013-01-01, to: 2013}\n", 11,
