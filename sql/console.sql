@@ -54,6 +54,7 @@ SELECT
     MAX(CAST(s.weight AS DOUBLE)) FILTER (ISFINITE(CAST(s.weight AS DOUBLE))) AS weight_largest,
     MIN(CASE WHEN TRY_CAST(s.label AS DOUBLE) IS NULL THEN CAST(s.label AS VARCHAR) END)
         AS label_text,
+    CAST(NULL AS VARCHAR) AS prediction_text,
     MIN(s.number) AS label_low,
     MAX(s.number) AS label_high,
     COUNT(CASE WHEN s.number = 0 THEN 1 END) AS label_zeros,
@@ -138,6 +139,10 @@ CREATE OR REPLACE MACRO sqleval._predicted_usable(label, prediction, weight) AS
     AND prediction IS NOT NULL
     AND ISFINITE(CAST(weight AS DOUBLE)) IS TRUE;
 
+-- Whether a text is a number of a form. Values of a regression are no texts.
+CREATE OR REPLACE MACRO sqleval._spells(class, form) AS
+    TYPEOF(class) = 'VARCHAR' AND REGEXP_FULL_MATCH(CAST(class AS VARCHAR), form);
+
 CREATE OR REPLACE MACRO sqleval._predicted_audit(source) AS TABLE
 SELECT
     s.slice_1 AS slice_1,
@@ -150,6 +155,16 @@ SELECT
     COUNT(CASE WHEN s.weight < 0 THEN 1 END) AS weight_negative,
     MAX(CAST(s.weight AS DOUBLE)) FILTER (ISFINITE(CAST(s.weight AS DOUBLE))) AS weight_largest,
     CAST(NULL AS VARCHAR) AS label_text,
+    -- The prediction arrives as text: 1.0 beside labels such as '1' was a number, or has another
+    -- spelling.
+    CASE
+        WHEN COUNT(CASE WHEN sqleval._spells(s.label, '-?[0-9]+') THEN 1 END) > 0
+            AND COUNT(CASE WHEN sqleval._spells(s.label, '-?[0-9]+[.]0') THEN 1 END) = 0
+            THEN MIN(CASE
+                WHEN sqleval._spells(s.prediction, '-?[0-9]+[.]0')
+                THEN CAST(s.prediction AS VARCHAR)
+            END)
+    END AS prediction_text,
     CAST(NULL AS DOUBLE) AS label_low,
     CAST(NULL AS DOUBLE) AS label_high,
     0 AS label_zeros,
@@ -199,6 +214,7 @@ SELECT
     0 AS weight_negative,
     CAST(NULL AS DOUBLE) AS weight_largest,
     CAST(NULL AS VARCHAR) AS label_text,
+    CAST(NULL AS VARCHAR) AS prediction_text,
     CAST(NULL AS DOUBLE) AS label_low,
     CAST(NULL AS DOUBLE) AS label_high,
     0 AS label_zeros,
@@ -249,6 +265,11 @@ SELECT
             THEN CONCAT('nulls must be ''error'' or ''drop'', not ', COALESCE(nulls, 'NULL'))
         WHEN MIN(a.label_text) IS NOT NULL
             THEN sqleval._labels(MIN(a.label_text))
+        WHEN MIN(a.prediction_text) IS NOT NULL
+            THEN CONCAT(
+                'prediction holds ', MIN(a.prediction_text), ', which no label spells so: cast both ',
+                'to one type, as label := CAST(y AS DOUBLE)'
+            )
         WHEN SUM(a.label_between) > 0 OR MIN(a.label_low) = -1 AND SUM(a.label_zeros) > 0
             THEN sqleval._labels(CONCAT(MIN(a.label_low), ' to ', MAX(a.label_high)))
         WHEN nulls = 'error' AND SUM(a.label_missing) > 0

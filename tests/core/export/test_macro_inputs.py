@@ -56,6 +56,17 @@ def test_equal_classes_of_other_types(console: duckdb.DuckDBPyConnection, kind: 
         assert found == [(0.75, 4)]
 
 
+def test_numbers_beside_texts_are_refused(console: duckdb.DuckDBPyConnection) -> None:
+    con = console.cursor()
+    con.execute("CREATE OR REPLACE TABLE mixed AS FROM (VALUES ('1', 1), ('0', 1)) AS v(y, c)")
+    call = "FROM sqleval.accuracy('mixed', label := {}, prediction := {})"
+    with pytest.raises(duckdb.Error, match=r"prediction holds 1\.0, which no label spells so"):
+        con.execute(call.format("y", "c::DOUBLE")).fetchall()
+    for label, prediction in (("y", "c"), ("y::DOUBLE", "c::DOUBLE"), ("y || '.0'", "c::DOUBLE")):
+        (row,) = con.execute(call.format(label, prediction)).fetchall()
+        assert row[2] == 0.5
+
+
 @pytest.mark.parametrize(
     "call",
     [

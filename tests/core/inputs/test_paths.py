@@ -8,7 +8,7 @@ import duckdb
 import polars as pl
 import pyarrow as pa
 import pytest
-from sklearn.metrics import accuracy_score, f1_score
+from sklearn.metrics import accuracy_score, auc, f1_score, roc_auc_score
 
 import sqleval
 from tests.support.commands import run
@@ -19,6 +19,7 @@ TYPES = (
     "ENUM('0', '1')",
 )  # fmt: skip
 Y, C = [1, 0, 1, 0, 1] * 20, [1, 1, 1, 0, 0] * 20
+P = [(i * 37 % 100) / 100 + 0.2 * c for i, c in enumerate(C)]
 METRICS = ["accuracy", "f1"]
 RIGHT = pytest.approx([accuracy_score(Y, C), f1_score(Y, C)])
 ROLES = {"label": "y", "prediction": "c"}
@@ -64,6 +65,24 @@ def test_intervals_tables_and_states(rows: pa.Table, tmp_path: Path) -> None:
     state = tmp_path / "state.parquet"
     bound.state(METRICS).collect().write_parquet(state)
     assert evaluate(sqleval.from_state(state)) == RIGHT
+
+
+def test_curves_splits_and_reports(rows: pa.Table, tmp_path: Path) -> None:
+    frame = pl.DataFrame(rows).with_columns(p=pl.Series(P))
+    is_text = frame.schema["c"] in (pl.String, pl.Categorical) or frame["c"].dtype == pl.Enum
+    bound = sqleval.scan(frame, label="c", score="p", positive="1" if is_text else None)
+    points = bound.curve("roc").collect()
+    assert auc(points["fpr"], points["tpr"]) == pytest.approx(roc_auc_score(C, P))
+    parts = sqleval.split(frame.with_row_index("id"), key="id", stratify="c", test_size=0.2)
+    tested = parts.collect().filter(role="test")["id"].to_list()
+    assert sorted(C[i] for i in tested) == [0] * 8 + [1] * 12
+    path = tmp_path / "rows.parquet"
+    frame.write_parquet(path)
+    page = tmp_path / "page.html"
+    run("report", str(path), "--label", "y", "--prediction", "c", "--output", str(page))
+    shown = page.read_text()
+    for value in (accuracy_score(Y, C), f1_score(Y, C)):
+        assert f"{value:.4f}"[:5] in shown
 
 
 def test_comparisons_and_folds(rows: pa.Table) -> None:
