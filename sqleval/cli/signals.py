@@ -4,7 +4,13 @@ import os
 import signal
 import sys
 import threading
+import time
 from typing import Any
+
+from sqleval.cli.exits import Exit
+
+#: Seconds in which a command ends by itself after SIGTERM.
+_GRACE = 8
 
 _terminated = threading.Event()
 
@@ -22,10 +28,13 @@ def stop_on_sigterm() -> None:
 
 
 def _pass_on() -> None:
-    while True:
-        signal.sigwait({signal.SIGTERM})
-        _terminated.set()
-        os.kill(os.getpid(), signal.SIGINT)
+    signal.sigwait({signal.SIGTERM})
+    _terminated.set()
+    os.kill(os.getpid(), signal.SIGINT)
+    # A read from a server that does not answer cannot be interrupted. Docker kills after 10 s.
+    time.sleep(_GRACE)
+    os.write(2, b"error: terminated\n")
+    os._exit(Exit.FAILED)
 
 
 def name_interrupt() -> str:

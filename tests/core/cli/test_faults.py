@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -92,6 +93,29 @@ def test_a_signal_stops_a_job(tmp_path: Path) -> None:
     assert [path for path in left if path != "out/history.duckdb"] == [
         "job.yml", "out", "rows.parquet", "spill",
     ]  # fmt: skip
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+def test_a_signal_ends_a_wait_for_a_store_that_does_not_answer(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        job = (
+            "name: j\nsource: s3://bucket/rows.parquet\nlabel: y\nscore: p\nmetrics: [roc_auc]\n"
+            "period: {column: day}\nhistory: h.duckdb\n"
+            f"storage: {{endpoint: 'http://127.0.0.1:{server.getsockname()[1]}', anonymous: true, "
+            "region: us-east-1}\n"
+        )
+        (tmp_path / "job.yml").write_text(job, encoding="utf-8")
+        process = subprocess.Popen(
+            [*SQLEVAL, "run", "job.yml"], cwd=tmp_path, stderr=subprocess.PIPE, text=True,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        )  # fmt: skip
+        server.settimeout(60)
+        connection, _ = server.accept()
+        with connection:
+            time.sleep(0.5)
+            process.send_signal(signal.SIGTERM)
+            message = process.communicate(timeout=30)[1]
+    assert (process.returncode, message.strip()) == (3, "error: terminated")
 
 
 #: Runs commands in one process whose files may not grow beyond a size; prints codes and stderr.
