@@ -245,7 +245,7 @@ class DuckDB(Engine):
                 _name_output(path, target),
                 convert_errors(sql, [source]),
                 start_statement_span(self.dialect, sql),
-                connect([source], objects) as con,
+                connect([source], objects, writes=[target]) as con,
             ):
                 ((rows,),) = run_interruptibly(con, lambda: con.execute(sql).fetchall())
             return int(rows)
@@ -269,7 +269,10 @@ class DuckDB(Engine):
         sql = f"CREATE OR REPLACE TABLE {name} AS\n{statement}"
         is_new = not Path(path).exists()
         try:
-            with convert_errors(sql, [source]), connect([source], objects) as con:
+            with (
+                convert_errors(sql, [source]),
+                connect([source], objects, writes=[path]) as con,
+            ):
                 with _attach(con, path):
                     run_interruptibly(con, lambda: con.execute(sql).fetchall())
                     ((rows,),) = con.execute(f"SELECT COUNT(*) FROM {name}").fetchall()

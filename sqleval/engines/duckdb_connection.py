@@ -6,7 +6,7 @@ import math
 import re
 import threading
 from collections.abc import Generator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from functools import lru_cache
 from glob import escape
 from pathlib import Path
@@ -16,7 +16,7 @@ import duckdb
 
 from sqleval.common.sql_text import quote, write_literal
 from sqleval.engines.confinement import confinement
-from sqleval.engines.duckdb_databases import attach
+from sqleval.engines.duckdb_databases import list_named_files, open_files
 from sqleval.engines.process import cursor, raise_if_interrupted, read_no_text_ahead, restart
 from sqleval.errors import DataError, EngineError, RequestError, SourceError, SqlevalError
 from sqleval.inputs.source import PARQUET, FileStamp, Source
@@ -70,7 +70,7 @@ def _convert_error(error: Exception, statement: str, sources: Sequence[Source]) 
     """Convert an error of DuckDB to one of sqleval; the statement stays out of the message."""
     about = " and ".join(source.label for source in sources)
     raised = (
-        _convert_confinement(error)
+        _convert_confinement(error, sources)
         or _convert_lack_of_room(error, about)
         or _convert_lost_stream(error, sources)
         or _convert_damage(error, sources)
@@ -80,17 +80,26 @@ def _convert_error(error: Exception, statement: str, sources: Sequence[Source]) 
     return raised
 
 
-def _convert_confinement(error: Exception) -> SqlevalError | None:
-    """Convert an error of a file that a command did not name."""
+def _convert_confinement(error: Exception, sources: Sequence[Source]) -> SqlevalError | None:
+    """Convert an error of a file that nobody named: a command, or a call for a DuckDB file."""
     text = shorten_message(error)
     if not isinstance(error, duckdb.PermissionException) or _CONFINED not in text:
         return None
     path = text.partition('"')[2].partition('"')[0]
     # DuckDB looks for a folder of that name where there is no file.
     file = path.partition("/**/")[0]
-    if file in (confinement.paths or ()) and not Path(file).exists():
+    database = next((source.database for source in sources if source.database is not None), None)
+    named = list(confinement.paths or ())
+    if database is not None:
+        named += [path for source in sources for path in list_named_files(source)]
+    if file in named and not Path(file).exists():
         return SourceError(f"no such file: {file!r}")
-    return SourceError(f"cannot read {path!r}: commands and jobs read only the files they name")
+    if database is None:
+        return SourceError(f"cannot read {path!r}: commands and jobs read only the files they name")
+    return SourceError(
+        f"cannot read {path!r}: a view or query of {database.path!r} reads only the files that are "
+        "named beside it; name this one, or pass, in Python, a connection of your own as con="
+    )
 
 
 def is_out_of_memory(error: BaseException | None) -> bool:
@@ -191,28 +200,21 @@ def connect(
     key_bits: int = 0,
     *,
     optimize: bool = True,
+    writes: Sequence[str] = (),
 ) -> Generator[Any]:
     """Yield a connection on which the sources can be read.
 
     Where ``key_bits`` are filled by the keys of a grouping, an array takes its groups; DuckDB
-    would hash keys of more than 12 bits, which takes three times as long.
+    would hash keys of more than 12 bits, which takes three times as long. ``writes`` are the files
+    that the statement writes.
     """
     user_connection = next((source.con for source in sources if source.con is not None), None)
     databases = [source.database for source in sources if source.database is not None]
     if user_connection is None:
-        with ExitStack() as stack:
-            own_cursor = stack.enter_context(closing(cursor()))
-            names = [
-                (stack.enter_context(attach(own_cursor, each.path)), each) for each in databases
-            ]
-            stack.callback(own_cursor.close)  # before the databases are detached
+        opened = _open_with_databases(sources, writes) if databases else _open_cursor(sources)
+        with opened as own_cursor:
             for name, thing in objects.items():
                 own_cursor.register(name, thing)
-            if any(source.text_reader for source in sources):
-                stack.enter_context(read_no_text_ahead())
-            for name, database in names:
-                if database.query is not None:
-                    own_cursor.execute(f"USE {quote(name)}")
             if key_bits:
                 own_cursor.execute(f"SET SESSION perfect_ht_threshold = {key_bits}")
             if not optimize:
@@ -234,6 +236,30 @@ def connect(
         finally:
             for name in objects:
                 user_connection.unregister(name)
+
+
+@contextmanager
+def _open_cursor(sources: Sequence[Source]) -> Generator[Any]:
+    """Yield a cursor of the process's own database."""
+    reads_text = any(source.text_reader for source in sources)
+    with closing(cursor()) as own_cursor, read_no_text_ahead() if reads_text else nullcontext():
+        yield own_cursor
+
+
+@contextmanager
+def _open_with_databases(sources: Sequence[Source], writes: Sequence[str]) -> Generator[Any]:
+    """Yield a connection to a database that reads DuckDB files, and what other sources name."""
+    databases = [source.database for source in sources if source.database is not None]
+    named = [path for source in sources for path in list_named_files(source)]
+    with open_files([each.path for each in databases], named, writes) as (con, names):
+        if any(source.text_reader for source in sources) and not duckdb.__version__.startswith(
+            "1."
+        ):
+            con.execute("SET GLOBAL read_ahead_depth = 0")
+        for name, database in zip(names, databases, strict=True):
+            if database.query is not None:
+                con.execute(f"USE {quote(name)}")
+        yield con
 
 
 #: An aggregate function over a window, with up to three brackets within brackets.

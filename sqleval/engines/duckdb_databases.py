@@ -1,11 +1,14 @@
-"""DuckDB files as sources: attached to the process's own database while a statement reads them."""
+"""DuckDB files as sources: each statement reads them in a database of its own, which is confined.
+
+What stands in a file, such as a view, could read any file of the machine.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 import threading
-from collections import Counter
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -13,29 +16,33 @@ from pathlib import Path
 import duckdb
 
 from sqleval.common.sql_text import quote, write_literal
-from sqleval.engines.process import cursor
+from sqleval.engines.duckdb_opening import confine_to, list_places, open_database
 from sqleval.errors import SourceError, get_first_line
 from sqleval.inputs.databases import choose_table, is_sqlite, write_subquery, write_table_name
 from sqleval.inputs.ducklake import LakeCatalogue
+from sqleval.inputs.files import list_roots
 from sqleval.inputs.source import Source
+from sqleval.inputs.where import find_quoted
+
+#: A text in the relation of a source, which this package has written.
+_TEXT = re.compile(r"'((?:[^']|'')*)'")
 
 
-class _Attached:
-    """The files that were attached: the name of each, and how many statements read it now."""
+class _Names:
+    """The name of each file that was attached, which relations hold."""
 
     def __init__(self) -> None:
-        self.names: dict[str, str] = {}
+        self.by_path: dict[str, str] = {}
         self.renew()
 
     def renew(self) -> None:
-        """Forget the statements of the parent of a forked process, which are none of its own."""
+        """Replace the lock in a forked process, where the thread that holds it may not exist."""
         self.lock = threading.Lock()
-        self.readers: Counter[str] = Counter()
 
 
-_attached = _Attached()
+_names = _Names()
 if hasattr(os, "register_at_fork"):  # not on Windows
-    os.register_at_fork(after_in_child=_attached.renew)
+    os.register_at_fork(after_in_child=_names.renew)
 _TABLES = """
 SELECT table_schema, table_name, table_type = 'BASE TABLE' FROM information_schema.tables
 WHERE table_catalog = $name
@@ -44,46 +51,60 @@ WHERE table_catalog = $name
 
 def _name(path: str) -> str:
     """Return the name of a file: its own, as DuckDB has it, or another where that is taken."""
-    names = _attached.names
-    if path not in names:
-        stem = Path(path).stem
-        taken = {each.casefold() for each in (*names.values(), "memory", "system", "temp")}
-        others = (f"{stem}_{n}" for n in range(2, len(taken) + 3))
-        names[path] = next(each for each in (stem, *others) if each.casefold() not in taken)
-    return names[path]
+    names = _names.by_path
+    with _names.lock:
+        if path not in names:
+            stem = Path(path).stem
+            taken = {each.casefold() for each in (*names.values(), "memory", "system", "temp")}
+            others = (f"{stem}_{n}" for n in range(2, len(taken) + 3))
+            names[path] = next(each for each in (stem, *others) if each.casefold() not in taken)
+        return names[path]
+
+
+def list_named_files(source: Source) -> list[str]:
+    """Return the files and folders that a source names itself; folders end in a slash."""
+    if source.database is None:
+        texts = [text.replace("''", "'") for text in _TEXT.findall(source.relation)]
+    else:
+        texts = [source.database.path, *find_quoted(source.database.query or "")]
+    return [root for text in texts if "." in text for root in list_roots(text)]
 
 
 @contextmanager
-def attach(con: duckdb.DuckDBPyConnection, path: str) -> Generator[str]:
-    """Attach a DuckDB file to the database of a cursor, only to be read, and yield its name there.
+def open_files(
+    paths: Sequence[str], named: Sequence[str] = (), writes: Sequence[str] = ()
+) -> Generator[tuple[duckdb.DuckDBPyConnection, list[str]]]:
+    """Yield a connection to which DuckDB files are attached, only to be read, and their names.
 
-    It is detached when the last statement that reads it has ended, so that others may write it.
+    Parameters
+    ----------
+    paths : sequence of str
+        The DuckDB files.
+    named : sequence of str
+        Other files, and folders that end in a slash, that may be read.
+    writes : sequence of str
+        Files and folders that may be written.
 
     Raises
     ------
     SourceError
-        If it is not a DuckDB file, or is open for writing elsewhere.
+        If one is not a DuckDB file, or is open for writing elsewhere.
     """
-    key = str(Path(path).resolve())
-    with _attached.lock:
-        name = _name(key)
-        try:
-            # Also for a second statement: the first may read it in a database that was replaced.
-            con.execute(
-                f"ATTACH IF NOT EXISTS {write_literal(key)} AS {quote(name)} "
-                "(READ_ONLY, TYPE duckdb)"
-            )
-        except duckdb.Error as error:
-            raise SourceError(f"cannot read {path!r}: {_explain(error)}") from error
-        _attached.readers[key] += 1
-    try:
-        yield name
-    finally:
-        with _attached.lock:
-            _attached.readers[key] -= 1
-            if _attached.readers[key] <= 0:
-                with closing(cursor()) as current:
-                    current.execute(f"DETACH DATABASE IF EXISTS {quote(name)}")
+    folders = [path for path in named if path.endswith("/")]
+    folders += [f"{os.path.abspath(path)}/" for path in writes]  # noqa: PTH100
+    files = [path for path in named if not path.endswith("/")]
+    keys = [str(Path(path).resolve()) for path in paths]
+    with closing(open_database()) as con:
+        confine_to(con, [*folders, *list_places([*paths, *files, *writes])])
+        for path, key in zip(paths, keys, strict=True):
+            try:
+                con.execute(
+                    f"ATTACH IF NOT EXISTS {write_literal(key)} AS {quote(_name(key))} "
+                    "(READ_ONLY, TYPE duckdb)"
+                )
+            except duckdb.Error as error:
+                raise SourceError(f"cannot read {path!r}: {_explain(error)}") from error
+        yield con, [_name(key) for key in keys]
 
 
 def _explain(error: duckdb.Error) -> str:
@@ -112,7 +133,7 @@ def open_catalogue(path: str) -> Generator[LakeCatalogue]:
         with open_sqlite_catalogue(path) as catalogue:
             yield catalogue
         return
-    with closing(cursor()) as con, attach(con, path) as name:
+    with open_files([path]) as (con, (name,)):
         tables = con.execute(_TABLES, {"name": name}).fetchall()
         con.execute(f"USE {quote(name)}")
 
@@ -142,7 +163,7 @@ def open_database_file(source: Source) -> Source:
             return file.read(catalogue)
     if file.query is not None:
         return replace(source, relation=write_subquery(file.query))
-    with closing(cursor()) as con, attach(con, file.path) as name:
+    with open_files([file.path]) as (con, (name,)):
         tables = con.execute(_TABLES, {"name": name}).fetchall()
         names = [(schema, table) for schema, table, _ in tables]
         chosen = choose_table(names, file.table, f"the database {file.path!r}", f"{file.path}#")

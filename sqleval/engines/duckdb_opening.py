@@ -6,6 +6,7 @@ import os
 import tempfile
 from collections.abc import Iterable
 from glob import escape
+from itertools import count
 from pathlib import Path
 
 import duckdb
@@ -25,6 +26,8 @@ READ_AHEAD = 1
 _BESIDE = ("", ".wal", ".wal.checkpoint", ".wal.recovery")
 #: Memory, threads and the folder to spill to, as `sqleval.configure` has set them.
 limits: dict[str, str | int] = {}
+#: The numbers of the folders that databases spill to: two would overwrite each other's files.
+_numbers = count(1)
 
 
 def open_database(*, keeps_order: bool = False) -> duckdb.DuckDBPyConnection:
@@ -68,8 +71,8 @@ def set_limit(con: duckdb.DuckDBPyConnection, name: str, value: str | int) -> No
 
 
 def _name_spill_folder(folder: str) -> str:
-    """Return the folder that this process spills to; a shared one would be overwritten."""
-    return str(Path(folder) / f"sqleval-{os.getpid()}")
+    """Return a folder that one database of one process spills to."""
+    return str(Path(folder) / f"sqleval-{os.getpid()}-{next(_numbers)}")
 
 
 def confine_to(con: duckdb.DuckDBPyConnection, paths: Iterable[str]) -> None:
@@ -103,8 +106,15 @@ def open_for_file(path: str, *, keeps_order: bool = False) -> duckdb.DuckDBPyCon
     What stands in the file, such as a view, could read any file of the machine.
     """
     con = open_database(keeps_order=keeps_order)
-    places = {os.path.abspath(path), os.path.realpath(path)}  # noqa: PTH100
-    files = [f"{place}{ending}" for place in places for ending in _BESIDE]
-    # DuckDB gets a file as a pattern that matches it alone, and compares that.
-    confine_to(con, {*files, *map(escape, files)})
+    confine_to(con, list_places([path]))
     return con
+
+
+def list_places(files: Iterable[str]) -> list[str]:
+    """Return the names under which DuckDB may touch files, and what it writes beside its own.
+
+    DuckDB gets a file as a pattern that matches it alone, and compares that.
+    """
+    found = {find(file) for file in files for find in (os.path.abspath, os.path.realpath)}
+    places = [f"{file}{ending}" for file in sorted(found) for ending in _BESIDE]
+    return list(dict.fromkeys([*places, *map(escape, places)]))

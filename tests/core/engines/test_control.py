@@ -214,15 +214,15 @@ for frame in frames:
 
 FORKED = """
 import os, sqleval, sys, threading, warnings
-from sqleval.engines import process, waiting
-from sqleval.engines.duckdb_databases import attach
+from sqleval.engines import duckdb_databases, process, waiting
+from sqleval.engines.duckdb_databases import open_files
 warnings.simplefilter("ignore")  # of a fork beside threads
 predictions = sqleval.scan(query="SELECT 1 AS y, 0.5 AS p", label="y", score="p")
 predictions.evaluate("roc_auc").collect()
 held, ended = threading.Event(), threading.Event()
 def hold():
-    con = process.cursor()
-    with attach(con, sys.argv[1]), process._database._lock:
+    names = duckdb_databases._names
+    with open_files([sys.argv[1]]), names.lock, process._database._lock:
         held.set()
         ended.wait()
 holder = threading.Thread(target=hold)
@@ -234,8 +234,7 @@ if child == 0:
         predictions.evaluate("roc_auc").collect()
     except process.EngineError as error:
         print("start workers by 'spawn'" in str(error), flush=True)
-    con = process.cursor()
-    with attach(con, sys.argv[1]) as name:
+    with open_files([sys.argv[1]]) as (con, (name,)):
         print(con.execute(f"SELECT y FROM {name}.t").fetchall(), flush=True)
     os._exit(0)
 print(os.waitpid(child, 0)[1], flush=True)

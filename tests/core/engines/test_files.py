@@ -95,7 +95,7 @@ def test_a_view_over_a_file_in_a_table_of_states_is_not_read(folder: Path) -> No
         read_state_table(path, "state")
     for source in (f"{path}#state", path):
         done = run("evaluate", source, "--label", "filename", "--score", "size", code=2)
-        assert "read only the files they name" in done.stderr
+        assert "reads only the files that are named beside it" in done.stderr
 
 
 def test_macros_of_a_file_are_not_run_when_others_are_installed(folder: Path) -> None:

@@ -5,7 +5,6 @@ import logging
 import shlex
 import subprocess
 import sys
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ import pytest
 import sqleval
 from sqleval import RequestError, SourceError
 from sqleval.engines import process
-from sqleval.engines.duckdb_databases import attach
+from sqleval.engines.duckdb_databases import open_files
 from sqleval.errors import MissingExtra
 from sqleval.inputs import adbc, databases
 from tests.support.commands import run
@@ -137,18 +136,82 @@ def test_files_of_either_kind(tmp_path: Path, few: pl.DataFrame) -> None:
             sqleval.scan(tmp_path / name, **ROLES)
 
 
-def test_a_file_is_read_although_the_database_is_replaced(tmp_path: Path) -> None:
+def test_a_file_is_read_by_two_statements_although_the_database_is_replaced(
+    tmp_path: Path,
+) -> None:
     """As it is after an error of DuckDB's own, in any statement."""
     file = write_duckdb(tmp_path / "rows.duckdb", flights=ROWS)
-    with closing(process.cursor()) as first, attach(first, str(file)) as name:
+    with open_files([str(file)]) as (first, (name,)):
         count = f'SELECT COUNT(*) FROM "{name}".flights'
         process.restart()
-        with closing(process.cursor()) as second, attach(second, str(file)):
+        with open_files([str(file)]) as (second, _):
             for con in (first, second):
                 assert con.execute(count).fetchall() == [(ROWS.height,)]
-            process.restart()
     # Nobody holds it now.
     duckdb.connect(file).close()
+
+
+HOSTILE = (
+    "CREATE VIEW v AS SELECT 1 AS y, 0.5 AS p, content AS seg FROM read_text('{secret}')",
+    "CREATE VIEW v AS SELECT 1 AS y, 0.5 AS p, seg FROM read_csv('{secret}')",
+    "CREATE VIEW v AS SELECT 1 AS y, 0.5 AS p, file AS seg FROM glob('{folder}/*')",
+    "CREATE MACRO peek() AS TABLE FROM read_blob('{secret}'); "
+    "CREATE VIEW v AS SELECT 1 AS y, 0.5 AS p, size AS seg FROM peek()",
+)
+
+
+@pytest.mark.parametrize("statement", HOSTILE)
+def test_a_view_of_a_database_reads_no_other_file(statement: str, tmp_path: Path) -> None:
+    secret = tmp_path / "secret" / "secret.csv"
+    secret.parent.mkdir()
+    secret.write_text("seg\nhidden\n", encoding="utf-8")
+    file = write_duckdb(tmp_path / "rows.duckdb", t=pl.DataFrame({"y": [0, 1], "p": [0.2, 0.7]}))
+    with duckdb.connect(file) as con:
+        con.execute(statement.format(secret=secret, folder=secret.parent))
+        assert con.execute("SELECT COUNT(*) FROM v").fetchall() == [(1,)]
+    refused = pytest.raises(SourceError, match=r"cannot read '.*secret.*rows.duckdb' reads only")
+    for options in ({"source": f"{file}#v"}, {"source": file, "query": "SELECT * FROM v"}):
+        with refused:
+            sqleval.scan(**options, **PAIR, by="seg").evaluate("accuracy").collect()
+    with refused:
+        sqleval.scan(f"{file}#t", **PAIR, where="y = 1", labels=f"{file}#v", on="p")
+    (tmp_path / "job.yml").write_text(
+        "name: j\nsource: rows.duckdb#v\nlabel: y\nscore: p\nslices: [[seg]]\n"
+        "period: {column: seg}\nmetrics: [accuracy]\nhistory: history.duckdb\n"
+    )
+    for command in ("validate", "run"):
+        done = run(command, str(tmp_path / "job.yml"), code=2 if command == "validate" else 3)
+        assert "reads only the files that are named beside it" in done.stderr
+        assert "hidden" not in done.stderr + done.stdout
+    found = sqleval.scan(f"{file}#t", **PAIR).evaluate("accuracy").collect()
+    assert found["value"].to_list() == [1.0]
+
+
+def test_files_that_are_named_beside_a_database_are_read(tmp_path: Path) -> None:
+    file = write_duckdb(tmp_path / "rows.duckdb", flights=ROWS)
+    expected = evaluate(ROWS, where=None)
+    late = tmp_path / "it's [late]" / "part=1" / "labels.parquet"
+    ROWS.select("key", "delayed").write_parquet(late, mkdir=True)
+    ROWS.select("key", "delayed").write_csv(tmp_path / "labels.csv")
+    query = "SELECT key, carrier, p, w FROM flights"
+    for labels in (late, late.parent.parent, tmp_path / "labels.csv", f"{tmp_path}/*.csv"):
+        options = {"where": None, "labels": labels, "on": "key"}
+        assert_frame_equal(evaluate(file, query=query, **options), expected)
+    joined = f"{query} SEMI JOIN '{tmp_path / 'labels.csv'}' USING (key)"
+    options = {"where": None, "labels": late.parent.parent, "on": "key"}
+    assert_frame_equal(evaluate(file, query=joined, **options), expected)
+    gone = f"{query} SEMI JOIN '{tmp_path / 'gone.parquet'}' USING (key)"
+    with pytest.raises(SourceError, match=r"no such file|No files found.*gone\.parquet"):
+        evaluate(file, query=gone, **options)
+
+
+def test_the_catalogue_of_a_lake_reads_no_other_file(tmp_path: Path) -> None:
+    (tmp_path / "secret.csv").write_text("key,value\nversion,1.0\n", encoding="utf-8")
+    with duckdb.connect(tmp_path / "lake.ducklake") as con:
+        con.execute(f"CREATE VIEW ducklake_metadata AS FROM '{tmp_path}/secret.csv'")
+    with pytest.raises(SourceError) as refused:
+        sqleval.scan(f"ducklake:{tmp_path / 'lake.ducklake'}#t", **PAIR)
+    assert "version" not in str(refused.value)
 
 
 def test_a_file_is_held_only_while_it_is_read(tmp_path: Path) -> None:
