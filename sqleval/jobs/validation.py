@@ -1,7 +1,6 @@
 """Checks a job against the columns of its source."""
 
 from sqleval.engines.base import Engine
-from sqleval.errors import SqlevalError
 from sqleval.frontend.binding import bind_source
 from sqleval.frontend.predictions import Predictions
 from sqleval.inputs.opening import open_source
@@ -13,7 +12,7 @@ from sqleval.jobs.definitions import create_expectation, list_definitions, read_
 from sqleval.jobs.file.model import Job
 from sqleval.jobs.lake import open_with_period
 from sqleval.jobs.listing import list_source
-from sqleval.jobs.past import read_past
+from sqleval.jobs.past import check_grain, read_past
 from sqleval.jobs.places import check_places, check_secrets, check_sources
 from sqleval.jobs.run import open_job_store
 from sqleval.jobs.sensitivity import describe_gates, measure_gates
@@ -107,10 +106,13 @@ def _describe_reading(job: Job, predictions: Predictions) -> str:
 def describe_expectations(job: Job) -> list[str]:
     """Return in words what to expect of each gate, computed from the job's history.
 
-    A history that cannot be read is not an error of the job file: the text says why.
+    Raises
+    ------
+    EngineError
+        If the history cannot be read; a run would fail as well.
+    RequestError
+        If the history has another grain.
     """
-    try:
-        past = read_past(job, open_job_store(job))
-    except SqlevalError as error:
-        return [f"note: the history cannot be read: {error}"]
+    past = read_past(job, open_job_store(job))
+    check_grain(job, past)
     return describe_gates(measure_gates(job, past), job.period.grain)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import duckdb
 import numpy as np
 import polars as pl
 import pytest
@@ -16,6 +17,7 @@ from sqleval.cli.main import sqleval
 from sqleval.jobs.file.gate_text import parse_check
 from sqleval.jobs.file.parts import Gate
 from sqleval.jobs.outputs import results
+from tests.support.commands import run as command
 from tests.support.lake import FIRST, Lake, rows
 
 DROP = FIRST + timedelta(days=25)
@@ -207,11 +209,18 @@ def test_validate_says_what_to_expect_of_gates(lake: Lake) -> None:
     assert "worse(roc_auc, previous 28) < 0.01 (by seg): false alarms a year: 2 " in done.stderr
 
 
-def test_validate_needs_no_history(lake: Lake, tmp_path: Path) -> None:
-    broken = tmp_path / "history.duckdb"
-    broken.write_text("no database", encoding="utf-8")
-    lake.job(history=str(broken), gates=["roc_auc >= 0.6"], metrics=["roc_auc"], baseline=None)
-    done = CliRunner().invoke(sqleval, ["validate", str(lake.folder / "job.yml")])
+def test_validate_refuses_a_history_that_a_run_refuses(lake: Lake) -> None:
+    """One that is not there yet is none of them: the first run makes it."""
+    history, path = lake.folder / "refused.duckdb", str(lake.folder / "job.yml")
+    lake.job(history=history.name, gates=["roc_auc >= 0.6"], metrics=["roc_auc"], baseline=None)
+    command("validate", path)
+    history.write_text("no database", encoding="utf-8")
+    refused = [command(verb, path, code=3) for verb in ("validate", "run")]
+    history.unlink()
+    with duckdb.connect(history) as con:
+        con.execute("CREATE VIEW sqleval_history AS SELECT 1 AS x")
+    refused += [command(verb, path, code=3) for verb in ("validate", "run")]
     lake.job(history="history.duckdb")
-    assert done.exit_code == 0
-    assert "note: the history cannot be read: " in done.stderr
+    messages = ["refused.duckdb"] * 2 + ["is a view, and must be a table"] * 2
+    for done, message in zip(refused, messages, strict=True):
+        assert message in done.stderr
