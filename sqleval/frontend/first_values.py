@@ -43,36 +43,47 @@ class FirstValues(NamedTuple):
         columns : sequence of (str, Column)
             The columns, each with its role.
         """
-        found: list[list[object]] = []
-        for role, column in columns:
-            is_late = joined is not None and role in joined.roles
-            where = None if is_late else condition
-            source = self.labels if is_late else self.source
-            assert source is not None
-            rows = self._run(source, column, where, condition_columns)
-            found.append([value for row in rows for value in row if not _is_missing(value)])
-        return found
+        late = () if joined is None else joined.roles
+        found: dict[bool, dict[str, list[object]]] = {}
+        for source, is_late in ((self.source, False), (self.labels, True)):
+            chosen = [column for role, column in columns if (role in late) is is_late]
+            if source is not None and chosen:
+                where = None if is_late else condition
+                found[is_late] = self._run(source, chosen, where, condition_columns)
+        return [found[role in late][column.name] for role, column in columns]
 
     def _run(
-        self, source: Source, column: Column, condition: str | None, also: Sequence[str]
-    ) -> Sequence[Sequence[object]]:
-        """Return the first values of a column, and its extremes where footers have them."""
-        read = also if condition else ()
-        names = [column.name, *(name for name in read if name != column.name)]
-        shown = ", ".join(f"s.{quote(name)}" for name in names)
+        self,
+        source: Source,
+        columns: Sequence[Column],
+        condition: str | None,
+        also: Sequence[str],
+    ) -> dict[str, list[object]]:
+        """Return the first values of columns, and their extremes where footers have them."""
+        names = list(dict.fromkeys(column.name for column in columns))
+        read = list(dict.fromkeys([*names, *(also if condition else ())]))
+        shown = ", ".join(f"s.{quote(name)}" for name in read)
         where = f" WHERE ({condition})" if condition else ""
+        selected = ", ".join(f"s.{quote(name)}" for name in names)
         statement = (
-            f"SELECT DISTINCT s.{quote(column.name)} FROM "
+            f"SELECT DISTINCT {selected} FROM "
             f"(SELECT {shown} FROM {source.relation} AS s LIMIT {_ROWS}) AS s{where}"
         )
-        if source.peek is not None:
-            return self.engine.rows(statement, {}, [source], {source.name: source.peek(_ROWS)})
-        rows = self.engine.rows(statement, {}, [source], source.objects(names))
-        if condition is None and column.kind in NUMBERS and _has_footers(source):
-            name = f"s.{quote(column.name)}"
-            extremes = f"SELECT MIN({name}), MAX({name}) FROM {source.relation} AS s"
-            rows = [*rows, *self.engine.rows(extremes, {}, [source], {})]
-        return rows
+        peek = source.peek
+        objects = source.objects(read) if peek is None else {source.name: peek(_ROWS)}
+        rows = self.engine.rows(statement, {}, [source], objects)
+        found = {name: [row[i] for row in rows] for i, name in enumerate(names)}
+        numbers = list(dict.fromkeys(c.name for c in columns if c.kind in NUMBERS))
+        if numbers and condition is None and peek is None and _has_footers(source):
+            ends = ", ".join(f"MIN(s.{quote(name)}), MAX(s.{quote(name)})" for name in numbers)
+            extremes = f"SELECT {ends} FROM {source.relation} AS s"
+            (row,) = self.engine.rows(extremes, {}, [source], {})
+            for i, name in enumerate(numbers):
+                found[name] += row[2 * i : 2 * i + 2]
+        return {
+            name: [value for value in values if not _is_missing(value)]
+            for name, values in found.items()
+        }
 
 
 def _has_footers(source: Source) -> bool:
