@@ -58,6 +58,14 @@ def export() -> None:
     help="First and last period whose mean is the baseline of gates.",
 )
 @click.option(
+    "--lookback",
+    type=click.IntRange(min=1),
+    default=30,
+    show_default=True,
+    metavar="N",
+    help="How many of the last periods a build looks at again for late rows and labels.",
+)
+@click.option(
     "--name", default="sqleval", show_default=True, metavar="NAME", help="Name of the package."
 )
 def dbt(
@@ -71,6 +79,7 @@ def dbt(
     bins: int | None,
     gates: tuple[str, ...],
     baseline: tuple[str, str] | None,
+    lookback: int,
     name: str,
     **roles: Any,
 ) -> None:
@@ -91,6 +100,6 @@ def dbt(
         raise RequestError("--by NAME=SQL cannot be used here: add the key to the dbt model")
     files = write_package(
         folder, predictions, metrics, arguments, dialect=dialect, time=time, grain=grain, name=name,
-        gates=gates, baseline=baseline, ci=ci, bins=bins,
+        gates=gates, baseline=baseline, lookback=lookback, ci=ci, bins=bins,
     )  # fmt: skip
     print_message(f"wrote {folder}: {len(files)} files")

@@ -6,7 +6,7 @@ from typing import Literal
 
 from sqlglot import exp
 
-from sqleval.common.sql_text import Value, write_squared_deviations
+from sqleval.common.sql_text import Value, write_key_equality, write_squared_deviations
 from sqleval.compiler import rows
 from sqleval.compiler.audit import write_audit
 from sqleval.compiler.bin_rows import (
@@ -165,6 +165,8 @@ class RowRelations(InputRelations):
     def write_verdict(self, *, has_domain: bool) -> tuple[Mapping[str, str], str]:
         """Return the columns of the audit's verdict, and the join that supplies them."""
         joins = "\nCROSS JOIN _problems AS p"
+        if key := self.binding.problems_by:
+            joins = f"\nJOIN _problems AS p ON {write_key_equality('r', 'p', [key])}"
         if self.binding.is_numbered:
             joins += f"\nJOIN _slices AS k ON r.{self.binding.numbered_keys[0]} = k.number"
         return {"_problem": "p.problem", "_notice": "p.notice"}, joins

@@ -34,7 +34,7 @@ def concatenate(*parts: str | tuple[str]) -> str:
 
 
 def _aggregate(binding: Binding, aggregate: str, column: str) -> str:
-    """Return an aggregate of a column of the audit, over all slices."""
+    """Return an aggregate of a column of the audit, over the slices that a problem is about."""
     return f"{aggregate}({column})" if binding.keys else column
 
 
@@ -282,6 +282,8 @@ def _note_labels(binding: Binding, origin: str) -> str:
 def write_problems(binding: Binding, checks: DomainChecks, origin: str = "_source") -> str:
     """Return the SQL of ``_problems``: one row with the first ``problem`` and the ``notice``.
 
+    With `Binding.problems_by`, there is a row for each value of that key.
+
     Parameters
     ----------
     binding : Binding
@@ -339,6 +341,8 @@ def _write_first_problem(
     if domain:
         outside = _aggregate(binding, "SUM", "score_outside") if binding.has_probabilities else "1"
         items += f",\n  {outside} AS score_outside"
+    if key := binding.problems_by:
+        return f"SELECT\n  {key},\n{items}\nFROM _audit\nGROUP BY {key}"
     # Without an aggregate there would be a row for each slice.
     audited = "\nFROM _audit" if cases or notice != _NULL_TEXT or domain else ""
     return f"SELECT\n{items}{audited}"

@@ -282,6 +282,7 @@ def build_statement(
     ci: float | None = None,
     bins: int | None = None,
     is_ordered: bool = True,
+    problems_by: str = "",
 ) -> ExportedStatement:
     """Return metrics (or one curve) as one statement in a dialect; see `export_statement`.
 
@@ -293,9 +294,12 @@ def build_statement(
         The other options of `export_statement`.
     is_ordered : bool
         Whether the rows have an order, which a subquery does not need.
+    problems_by : str
+        As for `sqleval.inputs.binding.Binding`.
     """
     dialects.check_dialect(dialect)
     binding = _bind_table(metrics, dialect, labels, dict(roles))
+    binding = replace(binding, problems_by=problems_by)
     tables = {_INPUT: dialects.parse_table(table, dialect)}
     if labels is not None:
         dialects.check_labels(dialect)

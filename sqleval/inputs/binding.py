@@ -161,6 +161,9 @@ class Binding:
         Whether scores may be taken for probabilities; not where other rows have shown otherwise.
     notice : str
         A remark on the task for the user; mostly empty.
+    problems_by : str
+        The slice key, by its reserved name, each value of which has its own problem or none; empty
+        where a problem of some rows makes all results invalid.
     """
 
     relation: str
@@ -191,6 +194,7 @@ class Binding:
     is_settled: bool = True
     has_probabilities: bool = True
     notice: str = ""
+    problems_by: str = ""
 
     @property
     def role(self) -> Mapping[str, Column]:

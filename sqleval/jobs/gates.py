@@ -38,10 +38,12 @@ NO_VERDICTS = pl.DataFrame(schema=VERDICTS)
 _HOLDS: Mapping[str, Callable[[Any, Any], Any]] = {
     "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
 }  # fmt: skip
-#: The values that a gate can check besides metrics, per period and slice of the history.
-SUBJECTS: dict[str, pl.Expr] = {
-    "rows": pl.col("n") + pl.col("n_dropped"),
-    "matured": pl.col("matured"),  # share of the period's rows that have a label
+#: What a gate can check besides metrics: the value of a period and slice as SQL over the columns of
+#: the history; None for what is not about a period.
+SUBJECTS: Mapping[str, str | None] = {
+    "rows": "n + n_dropped",
+    "matured": "matured",  # share of the period's rows that have a label
+    "age": None,  # of the job: complete periods after the last one with rows
 }
 
 
@@ -50,9 +52,7 @@ def check_metrics(job: Job, metrics: Sequence[str]) -> None:
     expecting = create_expectation(job)
     expected = [] if expecting is None else expecting.metrics or []
     for gate in job.gates:
-        # The age is that of the whole job: complete periods after the last one with rows.
-        others = [*SUBJECTS, "age"]
-        subjects = [*metrics, *others]
+        subjects = [*metrics, *SUBJECTS]
         if gate.parsed.is_worse:
             check_worse(gate, list(metrics))
             continue
@@ -64,18 +64,18 @@ def check_metrics(job: Job, metrics: Sequence[str]) -> None:
             raise RequestError(
                 f"gate {gate.check!r}: the job has no metric {gate.parsed.metric!r}"
                 f"{find_nearest(gate.parsed.metric, subjects)} (metrics: {', '.join(metrics)}; "
-                f"others: {', '.join(others)})"
+                f"others: {', '.join(SUBJECTS)})"
             )
 
 
 def select_values(check: Check, gate: Gate, history: pl.DataFrame) -> pl.DataFrame:
     """Return the values that a gate checks: one row per period and slice of the history."""
-    if check.metric in SUBJECTS:
+    if (sql := SUBJECTS.get(check.metric)) is not None:
         rows = history.filter(pl.col("n").is_not_null())
         if check.metric == "rows":
             rows = _prefer_labelled(rows)
         rows = rows.unique(["period", "slice"], keep="first", maintain_order=True)
-        rows = rows.with_columns(value=SUBJECTS[check.metric].cast(pl.Float64))
+        rows = rows.with_columns(value=pl.sql_expr(sql).cast(pl.Float64))
         return _select_slices(rows, gate, "value")
     rows = history.filter(metric=check.metric)
     if gate.on != "value":

@@ -43,7 +43,7 @@ def measure_gates(job: Job, past: Past) -> list[dict[str, Any]]:
     reach = max(1, round(7 * PERIODS[job.period.grain] / PERIODS["day"]))
     for gate, name in zip(job.gates, job.gate_names, strict=True):
         check = gate.parsed
-        if check.metric in (*SUBJECTS, "age") or check.is_drift:
+        if check.metric in SUBJECTS or check.is_drift:
             continue
         rows = _read_last_values(gate, past)
         if rows.filter(pl.col("value").is_not_null())["period"].n_unique() < _LEAST:

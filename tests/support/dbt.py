@@ -63,14 +63,16 @@ def export(folder: Path, predictions: str, *more: str, code: int = 0) -> str:
 def make_rows(step: int) -> pl.DataFrame:
     """Return predictions by day: tied scores, a slice without a key, a day of one class.
 
-    Labels of the second day are missing before the third step, which has a new day. A score of
-    the fifth day is wrong in the fourth step and right in the fifth.
+    Labels of the second day are missing before the third step, which has a new day. In the fourth
+    step a score of the new fifth day is wrong, and one in a late row of the second day; in the
+    fifth step both are right again.
     """
     days = {1: 3, 2: 3, 3: 4}.get(step, 5)
     i = pl.col("i")
     is_missing = (i // 60 == 1) & (i % 4 == 0) & pl.lit(step < 3)
-    is_wrong = (i == 260) & pl.lit(step == 4)
-    return pl.DataFrame({"i": range(60 * days)}).select(
+    is_late = pl.int_range(pl.len()) >= 60 * days
+    is_wrong = ((i == 260) & pl.lit(step == 4)) | is_late
+    return pl.DataFrame({"i": [*range(60 * days), *[100] * (step == 4)]}).select(
         day=pl.date(2026, 7, 1) + pl.duration(days=i // 60),
         carrier=pl.when(i % 3 == 1).then(pl.lit("a")).when(i % 3 == 2).then(pl.lit("b")),
         y=pl.when(is_missing)

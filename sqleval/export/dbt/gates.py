@@ -62,6 +62,11 @@ def write_tests(
     return list(tests.values())
 
 
+def list_subjects() -> dict[str, str]:
+    """Return what a gate of dbt can check besides metrics, as SQL over the history."""
+    return {name: sql for name, sql in SUBJECTS.items() if sql is not None}
+
+
 def _name_test(gate: Gate) -> str:
     """Return a name for a gate: ``roc_auc_at_least_0_6_by_carrier``."""
     text = _OPERATORS.sub(lambda match: f" {_WORDS[match[0]]} ", gate.check)
@@ -92,20 +97,22 @@ def _write_test(
     baseline: list[str] | None,
 ) -> Mapping[str, Any]:
     check = gate.parsed
-    subjects = [*metrics, *SUBJECTS]
+    others = list_subjects()
+    subjects = [*metrics, *others]
     if check.is_drift:
         raise RequestError(f"gate {gate.check!r}: drift is for sqleval run, which keeps states")
-    if check.is_worse or check.factor != 1 or gate.name or gate.undefined:
+    if check.is_worse or check.factor != 1 or gate.name or gate.undefined == "warn":
         raise RequestError(
-            f"gate {gate.check!r}: worse, relative limits, name and undefined are for sqleval run"
+            f"gate {gate.check!r}: worse, relative limits, name and undefined: warn are for "
+            "sqleval run"
         )
-    if check.metric == "age":
+    if check.metric in SUBJECTS and check.metric not in others:
         raise RequestError(f"gate {gate.check!r}: dbt checks the age of data itself: dbt freshness")
     if check.metric not in subjects:
         raise RequestError(
             f"gate {gate.check!r}: the package has no metric {check.metric!r}"
             f"{find_nearest(check.metric, subjects)} (metrics: {', '.join(metrics)}; "
-            f"others: {', '.join(SUBJECTS)})"
+            f"others: {', '.join(others)})"
         )
     if gate.on != "value" and (not has_intervals or check.metric in SUBJECTS):
         raise RequestError(f"gate {gate.check!r} is on {gate.on}, which needs ci= (--ci)")
@@ -120,7 +127,7 @@ def _write_test(
         arguments["previous"] = check.reference
     if gate.by is not None:
         arguments["by"] = _find_set(gate, sets)
-    for name, default in (("min_rows", 0), ("on", "value"), ("in_a_row", 1)):
+    for name, default in (("min_rows", 0), ("on", "value"), ("in_a_row", 1), ("undefined", None)):
         if getattr(gate, name) != default:
             arguments[name] = getattr(gate, name)
     severity = "error" if gate.severity == "fail" else "warn"

@@ -28,7 +28,16 @@ STRATEGIES: Mapping[str, Mapping[str, object]] = {
     "spark": {**_BY_PARTITION, "partition_by": ["period"], "file_format": "parquet"},
     "trino": _BY_ROWS,
 }
-GRAINS = ("day", "week", "month", "quarter", "year")
+#: The first day after a period, from its ``first`` one, as Jinja. Months differ in length: after as
+#: many days as the longest has, it is a day of the next one.
+_AFTER = {
+    "day": "first + modules.datetime.timedelta(days=1)",
+    "week": "first + modules.datetime.timedelta(days=7)",
+    "month": "(first + modules.datetime.timedelta(days=31)).replace(day=1)",
+    "quarter": "(first + modules.datetime.timedelta(days=92)).replace(day=1)",
+    "year": "(first + modules.datetime.timedelta(days=366)).replace(day=1)",
+}
+GRAINS = tuple(_AFTER)
 #: The columns of the history besides the slice keys.
 COLUMNS: Mapping[str, str] = {
     "period": "first day of the period",
@@ -41,7 +50,7 @@ COLUMNS: Mapping[str, str] = {
     "n": "rows used",
     "n_dropped": "rows left out, because a value is missing",
     "note": "why a value or an interval is missing, or how far it can be trusted",
-    "problem": "what is wrong with the rows of the build; the values are NULL then",
+    "problem": "what is wrong with the rows of the period: it has no values, or keeps earlier ones",
     "n_rows": "rows of the period when it was evaluated",
     "n_labels": "rows of the period with a label",
     "definition": "hash of the statement; values of one definition are comparable",
@@ -56,10 +65,14 @@ class History(NamedTuple):
     ----------
     model : str
         The text of the file.
+    is_due : str
+        The text of the macro that says which rows the model reads.
     metrics : list of str
         The metrics.
     keys : list of str
         The slice keys as the dialect has them, from ``slice_by`` on.
+    key_names : list of str
+        Their names, without ``slice_by``.
     sets : list of list of str
         The sets of slice keys.
     task : str
@@ -67,8 +80,10 @@ class History(NamedTuple):
     """
 
     model: str
+    is_due: str
     metrics: list[str]
     keys: list[str]
+    key_names: list[str]
     sets: list[list[str]]
     task: str
 
@@ -123,29 +138,43 @@ def write_history(
         "by": ["period", *by],
         "sets": [["period", *keys] for keys in sets] or None,
     }  # fmt: skip
+    # The period is the first of the keys.
     exported = build_statement(
-        metrics, dialect, "due_rows", roles_with_period, is_ordered=False, **options
-    )
+        metrics, dialect, "due_rows", roles_with_period, is_ordered=False, problems_by="slice_1",
+        **options,
+    )  # fmt: skip
     _check_names(exported)
     before = exported.columns[: exported.columns.index("metric")]
-    keys = [write_name(name, dialect) for name in before if name not in ("period", "by")]
+    key_names = [name for name in before if name not in ("period", "by")]
+    keys = [write_name(name, dialect) for name in key_names]
     read = [name for name in list_columns_read(exported.binding)[0] if name != "period"]
     column = f"s.{write_name(time, dialect)}"
     label = roles["label"]
+    places = {
+        "period": _write_period(column, grain, dialect),
+        "time": _write_day(column, dialect),
+        "counted": "*" if label is None else f"s.{write_name(label, dialect)}",
+        "definition": hashlib.sha256(f"{grain} {column} {exported.sql}".encode()).hexdigest()[:12],
+    }
     model = fill(
         read_template("metric_history.sql"),
         config=_write_config(dialect),
-        period=_write_period(column, grain, dialect),
-        time=_write_day(column, dialect),
-        counted="*" if label is None else f"s.{write_name(label, dialect)}",
         columns=",\n    ".join(f"s.{write_name(name, dialect)}" for name in read),
-        definition=hashlib.sha256(f"{grain} {column} {exported.sql}".encode()).hexdigest()[:12],
         statement=escape(exported.comment + exported.sql),
         slice_by=_write_set_name(sets, by, dialect),
-        keys="".join(f"r.{key},\n  " for key in keys),
+        keys="".join(f"r.{key},\n    " for key in keys),
+        kept_keys="".join(f"h.{key},\n  " for key in keys),
+        same_keys="".join(
+            f"\n    AND (e.{key} = h.{key} OR (e.{key} IS NULL AND h.{key} IS NULL))"
+            for key in keys
+        ),
+        **places,
     )
+    is_due = fill(read_template("is_due.sql"), after=_AFTER[grain], **places)
     names = list(dict.fromkeys(map(format_request, exported.requests)))
-    return History(model, names, ["slice_by", *keys], sets or [by], exported.binding.task)
+    sets = sets or [by]
+    task = exported.binding.task
+    return History(model, is_due, names, ["slice_by", *keys], key_names, sets, task)
 
 
 def write_name(name: str, dialect: str) -> str:
@@ -193,5 +222,5 @@ def _write_set_name(sets: Sequence[Sequence[str]], by: Sequence[str], dialect: s
 
     if not sets:
         return write(by)
-    cases = "\n    ".join(f"WHEN {write(['period', *keys])} THEN {write(keys)}" for keys in sets)
-    return f"CASE r.{write_name('by', dialect)}\n    {cases}\n  END"
+    cases = "\n      ".join(f"WHEN {write(['period', *keys])} THEN {write(keys)}" for keys in sets)
+    return f"CASE r.{write_name('by', dialect)}\n      {cases}\n    END"

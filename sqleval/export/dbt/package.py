@@ -11,7 +11,7 @@ import yaml
 from sqleval.common.names import find_nearest
 from sqleval.common.whole_file import write_text
 from sqleval.errors import RequestError, SourceError
-from sqleval.export.dbt.gates import write_tests
+from sqleval.export.dbt.gates import list_subjects, write_tests
 from sqleval.export.dbt.history import (
     COLUMNS,
     GRAINS,
@@ -24,6 +24,8 @@ from sqleval.export.dbt.history import (
 )
 from sqleval.export.statement import build_statement
 
+#: How many of the last periods a build looks at again, unless told otherwise.
+LOOKBACK = 30
 #: The first line of each written file; the next export replaces only files that have it.
 _MARK = "Written by sqleval export dbt"
 #: How a comment begins and ends in each kind of file.
@@ -47,6 +49,7 @@ def write_package(
     name: str = "sqleval",
     gates: Sequence[str] = (),
     baseline: tuple[str, str] | None = None,
+    lookback: int = LOOKBACK,
     ci: float | None = None,
     bins: int | None = None,
 ) -> list[str]:
@@ -74,6 +77,8 @@ def write_package(
         Gates as in a job file.
     baseline : tuple of str, optional
         The first and the last period whose mean is the ``baseline`` of gates.
+    lookback : int
+        How many of the last periods are looked at again for rows and labels that came late.
     ci, bins : optional
         As for `sqleval.export.statement.export_statement`.
 
@@ -85,6 +90,8 @@ def write_package(
         If the folder holds something else, or cannot be written.
     """
     _check_options(dialect, grain, name)
+    if lookback < 1:
+        raise RequestError(f"lookback={lookback} (--lookback) must be at least 1, the last period")
     if not metrics:
         raise RequestError("name a metric: --metric roc_auc")
     if not predictions.strip():
@@ -102,20 +109,27 @@ def write_package(
         package=name,
         folder=folder if re.fullmatch(r"[\w./-]+", folder) else json.dumps(folder),
         predictions=json.dumps(predictions),
+        lookback=str(lookback),
         metrics=", ".join(f"`{metric}`" for metric in history.metrics),
         example=f"SELECT * FROM ({{{{ {call} }}}}) AS r",
     )
     files = {
         "README.md": readme,
-        "dbt_project.yml": _write_project(name, predictions),
+        "dbt_project.yml": _write_project(name, predictions, lookback),
         "models/metric_history.sql": history.model,
         "models/metric_history.yml": _write_model(tests),
+        "macros/is_due.sql": history.is_due,
         "macros/predictions.sql": read_template("predictions.sql"),
         f"tests/{name}_rows_without_time.sql": fill(
             read_template("rows_without_time.sql"), time=f"s.{write_name(time, dialect)}"
         ),
         "tests/generic/no_problem.sql": read_template("no_problem.sql"),
-        "tests/generic/gate.sql": fill(read_template("gate.sql"), slice=", ".join(history.keys)),
+        "tests/generic/gate.sql": fill(
+            read_template("gate.sql"),
+            slice=", ".join(history.keys),
+            subjects=json.dumps(list_subjects()),
+            keys=json.dumps(history.key_names, ensure_ascii=False),
+        ),
     }
     # The task of a metric alone may be another one.
     roles = {**roles, "task": history.task}
@@ -161,7 +175,7 @@ def _write_yaml(content: Mapping[str, Any]) -> str:
     return yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=100)
 
 
-def _write_project(name: str, predictions: str) -> str:
+def _write_project(name: str, predictions: str, lookback: int) -> str:
     """Return the file that makes the folder a project of dbt."""
     return _write_yaml({
         "name": name,
@@ -169,7 +183,7 @@ def _write_project(name: str, predictions: str) -> str:
         "config-version": 2,
         "require-dbt-version": [">=1.11.0", "<2.0.0"],
         "profile": name,
-        "vars": {"predictions": predictions},
+        "vars": {"predictions": predictions, "lookback": lookback},
     })  # fmt: skip
 
 

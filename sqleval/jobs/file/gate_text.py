@@ -35,7 +35,7 @@ class Check(NamedTuple):
     Attributes
     ----------
     metric : str
-        A metric with its parameters, or one of `gates.SUBJECTS`, or ``age``.
+        A metric with its parameters, or one of `gates.SUBJECTS`.
     op : str
         ``<``, ``<=``, ``>`` or ``>=``, with the value on its left.
     reference : int, "baseline" or None

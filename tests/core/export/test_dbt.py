@@ -1,7 +1,9 @@
 """The dbt package: what its files hold."""
 
+import datetime as dates
 import re
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -26,11 +28,39 @@ def render(template: str, **more: Any) -> str:
     """Return what Jinja makes of a file, with what dbt has."""
     names = {
         "config": lambda **_: "", "predictions": lambda: "lake.preds", "this": "lake.history",
-        "is_incremental": lambda: True, "run_started_at": datetime.now(UTC),
+        "is_incremental": lambda: True, "is_due": lambda: "1 = 1",
+        "run_started_at": datetime.now(UTC),
         "dbt": SimpleNamespace(type_string=lambda: "VARCHAR", type_timestamp=lambda: "TIMESTAMP"),
     }  # fmt: skip
     environment = jinja2.Environment(extensions=["jinja2.ext.do"])
     return environment.from_string(template).render(**{**names, **more})
+
+
+class _Return(Exception):
+    """What a macro returns, as dbt has it."""
+
+
+def find_due(folder: Path, connection: Any, relation: str, **variables: object) -> str:
+    """Return the condition for the rows that a build reads, from the macro of a package."""
+
+    def stop(value: str) -> None:
+        raise _Return(value)
+
+    def run_query(sql: str) -> SimpleNamespace:
+        return SimpleNamespace(rows=connection.execute(sql).fetchall())
+
+    text = (folder / "macros" / "is_due.sql").read_text(encoding="utf-8")
+    environment = jinja2.Environment(extensions=["jinja2.ext.do"])
+    names = {
+        "return": stop, "run_query": run_query, "this": "history", "var": variables.get,
+        "is_incremental": lambda: True, "predictions": lambda: relation,
+        "modules": SimpleNamespace(datetime=dates),
+    }  # fmt: skip
+    try:
+        environment.from_string(text, globals=names).module.is_due()  # pyright: ignore
+    except _Return as found:
+        return str(found)
+    raise AssertionError("the macro returns nothing")
 
 
 @pytest.mark.parametrize("name", STRATEGIES)
@@ -41,8 +71,10 @@ def test_every_dialect_is_parsed(name: str, tmp_path: Path) -> None:
     )
     model = (tmp_path / "out" / "models" / "metric_history.sql").read_text(encoding="utf-8")
     (tree,) = sqlglot.parse(render(model), dialect=name)
-    assert isinstance(tree, exp.Query)
-    names = tree.named_selects
+    assert isinstance(tree, exp.Union)
+    (evaluated,) = (each for each in tree.ctes if each.alias == "evaluated")
+    names = evaluated.this.named_selects
+    assert tree.expression.named_selects == names  # of the rows that are kept
     assert names[:5] == ["period", "slice_by", "carrier", "hub", "metric"]
     macro = (tmp_path / "out" / "macros" / "ks.sql").read_text(encoding="utf-8")
     call = render(macro + "{{ ks('lake.preds') }}").partition("WITH")
@@ -72,16 +104,16 @@ def test_a_macro_is_the_statement_of_sql(tmp_path: Path) -> None:
 def test_another_export_replaces_the_files_of_the_first(tmp_path: Path) -> None:
     folder = tmp_path / "out"
     assert export(folder, "preds", *BASIC, "-m", "ks", "-m", "recall(threshold=0.3)") == (
-        f"wrote {folder}: 10 files\n"
+        f"wrote {folder}: 11 files\n"
     )
     (folder / "macros" / "own.sql").write_text("{% macro own() %}{% endmacro %}", encoding="utf-8")
     export(folder, "lake.preds", *BASIC, "-m", "f_beta(beta=2)", "--name", "lake")
     names = sorted(path.name for path in (folder / "macros").iterdir())
-    assert names == ["f_beta_beta_2.sql", "own.sql", "predictions.sql"]
+    assert names == ["f_beta_beta_2.sql", "is_due.sql", "own.sql", "predictions.sql"]
     names = [path.name for path in (folder / "tests").glob("*.sql")]
     assert names == ["lake_rows_without_time.sql"]
     project = yaml.safe_load((folder / "dbt_project.yml").read_text(encoding="utf-8"))
-    assert project["vars"] == {"predictions": "lake.preds"}
+    assert project["vars"] == {"predictions": "lake.preds", "lookback": 30}
 
 
 def test_the_definition_is_of_the_statement(tmp_path: Path) -> None:
@@ -115,7 +147,8 @@ def test_the_definition_is_of_the_statement(tmp_path: Path) -> None:
         (["-m", "ks", "--gate", "worse(ks, previous 28)"], "are for sqleval run"),
         (["-m", "ks", "--gate", "drift(psi, baseline) < 0.2"], "drift is for sqleval run"),
         (["-m", "ks", "--gate", "ks > baseline * 0.9"], "are for sqleval run"),
-        (["-m", "ks", "--gate", "{check: ks > 0.1, undefined: fail}"], "are for sqleval run"),
+        (["-m", "ks", "--gate", "{check: ks > 0.1, undefined: warn}"], "are for sqleval run"),
+        (["-m", "ks", "--lookback", "0"], "0 is not in the range x>=1"),
         (["-m", "ks", "--gate", "ks > baseline"], "needs baseline= (--baseline)"),
         (["-m", "ks", "--gate", "{check: ks > 0, by: [a]}"], "the slices are: overall"),
         (["-m", "ks", "--gate", "{check: ks > 0, on: low}"], "is on low, which needs ci= (--ci)"),
@@ -238,9 +271,91 @@ def test_another_definition_evaluates_again(tmp_path: Path) -> None:
         connection.register("preds", make_rows(5).to_arrow())
         first = render(write(), is_incremental=lambda: False, **names)
         connection.execute(f"CREATE TABLE history AS {first}")
-        for model, due in ((write(), 0), (write("-m", "gini"), 5), (write(), 0)):
-            rows = connection.sql(render(model, **names)).pl()
+        options: list[tuple[list[str], int]] = [([], 0), (["-m", "gini"], 5), ([], 0)]
+        for more, due in options:
+            model = write(*more)
+            # Also those before the last ones, whose rows are not counted.
+            condition = find_due(tmp_path / "out", connection, "preds", lookback=2)
+            is_due = partial(str, condition)
+            rows = connection.sql(render(model, is_due=is_due, **names)).pl()
             assert rows["period"].n_unique() == due
+
+
+def test_a_build_reads_only_the_files_of_the_days_that_are_due(tmp_path: Path) -> None:
+    import duckdb
+
+    lake = tmp_path / "lake"
+    days = {day: rows for (day,), rows in make_rows(5).group_by("day")}
+    for day, rows in days.items():
+        (lake / f"day={day}").mkdir(parents=True)
+        rows.drop("day").write_parquet(lake / f"day={day}" / "1.parquet")
+    relation = f"read_parquet('{lake}/*/*.parquet', hive_partitioning = true)"
+    roles = ["--time", "day", "--label", "y", "--score", "p", "-m", "ks"]
+    export(tmp_path / "out", relation, "--dialect", "duckdb", *roles, "--nulls", "drop")
+    model = (tmp_path / "out" / "models" / "metric_history.sql").read_text(encoding="utf-8")
+    names: dict[str, Any] = {"predictions": lambda: relation, "this": "history"}
+    with duckdb.connect() as connection:
+        first = render(model, is_incremental=lambda: False, **names)
+        connection.execute(f"CREATE TABLE history AS {first}")
+
+        def count_files(lookback: int) -> tuple[list[dates.date], set[str]]:
+            """Return the days that a build evaluates, and how many of the files it reads."""
+            condition = find_due(tmp_path / "out", connection, relation, lookback=lookback)
+            sql = render(model, is_due=lambda: condition, **names)
+            rows = connection.sql(sql).pl()
+            plan = str(connection.execute(f"EXPLAIN ANALYZE {sql}").fetchall())
+            return rows["period"].unique().sort().to_list(), {
+                *re.findall(r"Scanning Files: (\d+/\d+)", plan)
+            }
+
+        assert count_files(5)[0] == []
+        july = dates.date(2026, 7, 1)
+        # Rows came late for the first and the fourth day: the first is not among the last two.
+        for offset in (0, 3):
+            day = july + dates.timedelta(days=offset)
+            (lake / f"day={day}" / "2.parquet").write_bytes(
+                (lake / f"day={day}" / "1.parquet").read_bytes()
+            )
+        assert count_files(2) == ([dates.date(2026, 7, 4)], {"2/7"})
+        assert count_files(5) == ([july, dates.date(2026, 7, 4)], {"4/7"})
+        connection.execute("UPDATE history SET problem = 'wrong' WHERE period = '2026-07-02'")
+        assert count_files(1) == ([dates.date(2026, 7, 2)], {"1/7"})
+
+
+@pytest.mark.parametrize(
+    ("grain", "starts", "condition"),
+    [
+        ("day", ["2024-02-28", "2024-02-29"], [("2024-02-28", "2024-03-01")]),
+        ("week", ["2026-06-29", "2026-07-13"], [
+            ("2026-06-29", "2026-07-06"), ("2026-07-13", "2026-07-20"),
+        ]),
+        ("month", ["2023-12-01", "2024-01-01", "2024-02-01", "2024-04-01"], [
+            ("2023-12-01", "2024-03-01"), ("2024-04-01", "2024-05-01"),
+        ]),
+        ("quarter", ["2023-01-01", "2023-04-01", "2023-07-01", "2023-10-01"], [
+            ("2023-01-01", "2024-01-01"),
+        ]),
+        ("year", ["2023-01-01", "2024-01-01", "2026-01-01"], [
+            ("2023-01-01", "2025-01-01"), ("2026-01-01", "2027-01-01"),
+        ]),
+    ],
+)  # fmt: skip
+def test_periods_in_a_row_are_one_condition(
+    grain: str, starts: list[str], condition: list[tuple[str, str]], tmp_path: Path
+) -> None:
+    import duckdb
+
+    export(tmp_path / "out", "preds", *BASIC, "--time", "flight day", "--grain", grain, "-m", "ks")
+    with duckdb.connect() as connection:
+        values = ", ".join(f"(DATE '{each}', 'x', 'wrong', 1, 1)" for each in starts)
+        connection.execute(
+            "CREATE TABLE history AS FROM (VALUES "
+            f"{values}) AS t(period, definition, problem, n_rows, n_labels)"
+        )
+        connection.execute('CREATE TABLE preds ("flight day" DATE, y INT)')
+        found = find_due(tmp_path / "out", connection, "preds", lookback=1)
+    assert [*re.findall(r"'(\S+)' AS DATE.*?'(\S+)' AS DATE", found)] == condition
+    assert found.count('s."flight day" >= CAST') == len(condition)
 
 
 @pytest.mark.parametrize(

@@ -97,6 +97,13 @@ TESTS = [
     "flights_roc_auc_at_least_0_72_overall",
     "flights_rows_at_least_1000",
 ]
+#: Gates on the rows: one that judges nothing on a day of one class, and one that ignores it.
+ROW_GATES = [
+    "{check: roc_auc >= 0.1, by: []}",
+    "{check: roc_auc >= 0.2, by: [], undefined: ignore}",
+    "{check: log_loss <= 2.5, by: [carrier], undefined: fail, severity: warn}",
+    "{check: log_loss <= 50, by: [carrier], min_rows: 1000, severity: warn}",
+]
 ROWS = ["roc_auc", "average_precision", "log_loss", "f_beta(beta=2)"]
 PROJECT = """\
 name: lake
@@ -147,7 +154,8 @@ def write_project(folder: Path, dialect: str, flights: str, preds: str) -> None:
     metrics = [each for metric in ROWS for each in ("-m", metric)]
     roles = ["--time", "day", "--label", "y", "--score", "p", "--threshold", "0.3"]
     # The variable of the project names the model.
-    export(folder / "rows", "other", *common, *roles, *metrics, "--name", "rows")
+    gates = [each for gate in ROW_GATES for each in ("--gate", gate)]
+    export(folder / "rows", "other", *common, *roles, *metrics, *gates, "--name", "rows")
     project = folder / "project"
     (project / "models").mkdir(parents=True)
     packages = {"packages": [{"local": "../flights"}, {"local": "../rows"}]}
@@ -303,25 +311,54 @@ def check_late_labels_and_a_new_day(built: Built) -> None:
     assert times.sort("evaluated_at")["period"].to_list() == [[1, 3], [2, 4]]
 
 
-def check_that_a_problem_is_an_error_until_the_rows_are_right(built: Built) -> None:
+def check_that_a_problem_is_of_its_period(built: Built) -> None:
+    before = built.read("lake.rows_after_3")
     wrong, right = built.read("lake.rows_after_4"), built.read("lake.rows_after_5")
     bad = wrong.filter(pl.col("problem").is_not_null())
-    assert bad["period"].unique().to_list() == [date(2026, 7, 5)]
-    assert bad["problem"].unique().to_list() == [
-        "log_loss needs scores in 0 .. 1; score='p' is outside in 1 of 60 rows"
-    ]
-    assert bad["value"].null_count() == bad.height > 0
-    assert re.search(r"FAIL \d+ rows_no_problem", built.steps[4].log)
+    problems = bad.select("period", "problem").unique().sort("period").rows()
+    what = "log_loss needs scores in 0 .. 1; score='p' is outside in 1 of"
+    days = [date(2026, 7, 2), date(2026, 7, 5)]
+    assert problems == [(days[0], f"{what} 61 rows"), (days[1], f"{what} 60 rows")]
+    # A period that had numbers keeps them, a new one has none, and no other is evaluated again.
+    same = [name for name in before.columns if name not in ("problem", "evaluated_at")]
+    order = ["period", "slice_by", "carrier", "metric"]
+    old = wrong.filter(pl.col("period") != days[1])
+    assert_frame_equal(old.select(same).sort(order), before.select(same).sort(order))
+    assert bad.filter(period=days[1])["value"].null_count() == bad.height / 2 > 0
+    same.append("evaluated_at")
+    good = pl.col("period").is_in(days).not_()
+    old = wrong.filter(good).select(same)
+    assert_frame_equal(old.sort(order), before.filter(good).select(same).sort(order))
+    log = built.steps[4].log
+    assert re.search(r"FAIL 2 rows_no_problem", log)
+    assert f"problem: 2026-07-02: {what} 61 rows" in log
     assert_equal(right, evaluate_rows(5))
+    assert right["problem"].null_count() == right.height
+
+
+def check_that_a_gate_over_missing_numbers_fails(built: Built) -> None:
+    first, late, wrong, right = (built.steps[step].log for step in (1, 3, 4, 5))
+    gate = "gate roc_auc >= 0.1: 2026-07-0"
+    no_value = "3, overall: roc_auc None, limit 0.1, 60 rows: no value: no negative labels"
+    assert (f"{gate}{no_value}" in first, gate in late, gate in right) == (True, False, False)
+    what = "log_loss needs scores in 0 .. 1; score='p' is outside in 1 of"
+    assert f"{gate}5, overall: roc_auc None, limit 0.1, 60 rows: {what} 60 rows" in wrong
+    assert re.search(rf"{gate}2, overall: roc_auc 0\.\d+, limit 0\.1, 60 rows: {what} 61", wrong)
+    for log in (first, late, wrong, right):
+        assert "gate roc_auc >= 0.2: 2026-07-03" not in log
+    assert "PASS rows_roc_auc_at_least_0_2_overall" in first
+    idle = "all slices: log_loss None, limit None, None rows: no slice has a result with at least"
+    assert f"gate log_loss <= 50: 2026-07-01, {idle} 1000 rows" in first
 
 
 def check_that_a_failed_gate_is_an_error_or_a_warning(built: Built) -> None:
-    assert [step.code for step in built.steps] == [0, 1, 0, 0, 1, 0]
+    assert [step.code for step in built.steps] == [0, 1, 1, 0, 1, 0]
     first, second = built.steps[1].log, built.steps[2].log
     assert re.search(rf"FAIL \d+ {TESTS[0]}", first)
     assert TESTS[0] not in second
     warned = re.findall(r"WARN \d+ (flights_\w+)", second)
     assert sorted(warned) == sorted(TESTS[1:])
+    assert re.search(r"gate roc_auc >= 0\.6: 2013-\d\d-01, carrier=\w\w: roc_auc 0\.\d+, ", first)
 
 
 @pytest.fixture(scope="module")
@@ -377,7 +414,8 @@ def test_real_builds(name: str, builds: dict[str, Built], judged: dict[str, Any]
     check_that_the_history_equals_evaluate(built)
     check_that_a_second_build_evaluates_nothing(built)
     check_late_labels_and_a_new_day(built)
-    check_that_a_problem_is_an_error_until_the_rows_are_right(built)
+    check_that_a_problem_is_of_its_period(built)
+    check_that_a_gate_over_missing_numbers_fails(built)
     check_that_a_failed_gate_is_an_error_or_a_warning(built)
     check_that_gates_mean_what_they_mean_in_a_job_file(built, judged)
     check_that_a_macro_evaluates_a_relation(built)
