@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sqleval.cli.group import DefaultCommand
-from sqleval.cli.jobs import create_text_log, parse_date
+from sqleval.cli.jobs import parse_date
+from sqleval.cli.logs import create_text_log
 from sqleval.cli.options import OUTPUT, add_options
 from sqleval.cli.screen import print_message, print_rendered
 from sqleval.common.names import find_nearest

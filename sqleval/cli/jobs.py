@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
-import sys
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -14,6 +12,7 @@ import click
 
 from sqleval.cli.confinement import allow_job, allow_sources
 from sqleval.cli.exits import Exit, describe_error, find_exit_code
+from sqleval.cli.logs import create_json_log, create_text_log, name_job
 from sqleval.cli.options import CONTROL, add_options, show_progress
 from sqleval.cli.screen import LostOutput, print_data, print_message
 from sqleval.cli.telemetry import export_telemetry
@@ -175,16 +174,19 @@ def run(
       sqleval run nightly.yml churn.yml --backfill --format json
     """
     options = _parse_run_options(**periods)
-    log = _create_json_log() if log_json else create_text_log()
+    log = create_json_log() if log_json else create_text_log()
     codes = [0]
     documents: list[dict[str, Any]] = []
     for path in jobs:
         try:
             table = format_ == "table"
             call = _plan_one if dry_run or explain else _run_one
-            named = log if len(jobs) == 1 else _name_job(log, path)
+            named = log if len(jobs) == 1 else name_job(log, path)
+            title = "" if len(jobs) == 1 or not table else f"{path}:"
             with export_telemetry():
-                document, code = call(path, options, named, table=table, explain=explain)
+                document, code = call(
+                    path, options, named, table=table, explain=explain, title=title
+                )
             documents.append(document)
         except SqlevalError as error:
             if len(jobs) == 1 and not log_json:
@@ -198,13 +200,20 @@ def run(
     ctx.exit(max(codes))
 
 
-def _name_job(log: Callable[[str, str], None], path: str) -> Callable[[str, str], None]:
-    """Return a function that logs messages with the job file that they are about."""
-    return lambda kind, text: log(kind, text if text.startswith(f"{path}:") else f"{path}: {text}")
+def _print_title(title: str) -> None:
+    """Print the job file that a table is about, where there are several."""
+    if title:
+        print_data([title, "\n"])
 
 
 def _plan_one(
-    path: str, options: RunOptions, log: Callable[[str, str], None], *, table: bool, explain: bool
+    path: str,
+    options: RunOptions,
+    log: Callable[[str, str], None],
+    *,
+    table: bool,
+    explain: bool,
+    title: str,
 ) -> tuple[dict[str, Any], int]:
     """Show what a run would do; return its JSON document, if any, and its exit code."""
     from sqleval.cli.output import print_explanation, to_frame, write
@@ -215,6 +224,8 @@ def _plan_one(
     job = _read_job(path)
     with locate_errors(path):
         planned = run_job(job, options, dry=True)
+    if table:
+        _print_title(title)
     if table and explain and planned.explanation is not None:
         print_explanation(planned.explanation.to_dict())
     elif table:
@@ -229,7 +240,13 @@ def _plan_one(
 
 
 def _run_one(
-    path: str, options: RunOptions, log: Callable[[str, str], None], *, table: bool, explain: bool
+    path: str,
+    options: RunOptions,
+    log: Callable[[str, str], None],
+    *,
+    table: bool,
+    explain: bool,
+    title: str,
 ) -> tuple[dict[str, Any], int]:
     """Run a job and write its outputs; return its JSON document, if any, and its exit code.
 
@@ -253,7 +270,7 @@ def _run_one(
     try:
         is_notified = _tell_others(done, code, lambda kind, text: messages.append((kind, text)))
     finally:
-        _print_run(done, messages, log, table=table)
+        _print_run(done, messages, log, table=table, title=title)
     document = {} if table else results.build_document(done, code)
     return document, code if is_notified else Exit.FAILED
 
@@ -285,6 +302,7 @@ def _print_run(
     log: Callable[[str, str], None],
     *,
     table: bool,
+    title: str,
 ) -> None:
     """Print what a run found and wrote; none of it changes the exit code."""
     from sqleval.cli.output import write
@@ -293,6 +311,7 @@ def _print_run(
     problems = results.list_problems(done.verdicts)
     if table and not problems.is_empty():
         try:
+            _print_title(title)
             write(problems, "table", None)
         except LostOutput as error:
             log("note", str(error))
@@ -359,37 +378,3 @@ def _summarize(done: Run) -> str:
     parts += [f"gates: {results.describe_counts(done.verdicts)}"] if done.verdicts.height else []
     parts += [f"{len(done.errors)} errors"] if done.errors else []
     return f"{done.job.name}: " + (", ".join(parts) or "nothing to do")
-
-
-class _NoteHandler(logging.Handler):
-    """Prints warnings of the library as notes on stderr."""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        print_message(f"note: {record.getMessage()}")
-
-
-_NOTES = _NoteHandler(logging.WARNING)
-
-
-def _print_message(kind: str, text: str) -> None:
-    print_message(f"{kind}: {text}" if kind else text)
-
-
-def create_text_log() -> Callable[[str, str], None]:
-    """Print warnings as notes, and return the function that prints a message."""
-    logging.getLogger("sqleval").addHandler(_NOTES)
-    return _print_message
-
-
-def _create_json_log() -> Callable[[str, str], None]:
-    """Log to stderr as JSON lines, and return the function that logs a message."""
-    from pythonjsonlogger.json import JsonFormatter
-
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(JsonFormatter("%(asctime)s %(levelname)s %(name)s %(message)s"))
-    logger = logging.getLogger("sqleval")
-    logger.removeHandler(_NOTES)
-    logger.addHandler(handler)
-    logger.setLevel(logging.INFO)
-    levels = {"error": logging.ERROR, "note": logging.WARNING}
-    return lambda kind, text: logger.log(levels.get(kind, logging.INFO), text)

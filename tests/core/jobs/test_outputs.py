@@ -521,3 +521,24 @@ def test_the_time_of_a_run_can_be_set(lake: Lake) -> None:
     lake.job(gates=["age <= 1"])
     run("run", path, "--as-of", "2026-01-06T03:00")
     run("run", path, "--as-of", "2026-01-08", code=1)
+
+
+def test_each_table_of_several_jobs_names_its_file(tmp_path: Path) -> None:
+    rows_text = "day,y,p\n2026-01-01,0,0.9\n2026-01-01,1,0.1\n"
+    (tmp_path / "rows.csv").write_text(rows_text, encoding="utf-8")
+    paths: list[str] = []
+    for name in ("first", "second"):
+        path = tmp_path / f"{name}.yml"
+        path.write_text(
+            f"name: {name}\nsource: rows.csv\nlabel: y\nscore: p\nmetrics: [roc_auc]\n"
+            f"period: {{column: day}}\nhistory: {name}.duckdb\ngates: [roc_auc >= 0.5]\n",
+            encoding="utf-8",
+        )
+        paths.append(str(path))
+    options = ["--as-of", "2026-01-02"]
+    plan = run("run", *paths, *options, "--dry-run").stdout.splitlines()
+    assert [line for line in plan if line.endswith(":")] == [f"{path}:" for path in paths]
+    printed = run("run", *paths, *options, code=1).stdout.splitlines()
+    assert [printed[0], printed[3]] == [f"{path}:" for path in paths]
+    # One job needs no name.
+    assert not run("run", paths[0], *options, "--dry-run").stdout.startswith(paths[0])
