@@ -154,8 +154,10 @@ def check_keys(binding: Binding) -> None:
 
 
 def split_models(job: Job) -> dict[str, Job]:
-    """Return a job for each model of a job alone; none if it has one model."""
+    """Return a job for each model of a job alone; none if it has one, or all share their rows."""
     jobs: dict[str, Job] = {}
+    if job.common:
+        return jobs
     for role, named in (("score", job.score), ("prediction", job.prediction)):
         if isinstance(named, dict) and len(named) > 1 and job.task != "multiclass":
             for name, column in named.items():

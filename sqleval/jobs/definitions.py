@@ -55,6 +55,8 @@ def read_roles(job: Job) -> dict[str, Any]:
     if job.arrival is not None:
         return _read_arrival_roles(job)
     named = {name: getattr(job, name) for name in _ROLES}
+    # An option that is not used is no part of a definition, so that stored ones stay.
+    named |= {"common": True} if job.common else {}
     return named | {"expected": True} if job.is_expectation else named
 
 
@@ -103,18 +105,21 @@ def list_columns(job: Job) -> list[str]:
 
 def write_period_text(job: Job) -> str:
     """Return the period of the job as text, a part of the hashed version of files."""
-    period = job.period
-    keys = (("column", period.column), ("grain", period.grain), ("timezone", period.timezone))
+    keys = _describe_period(job).items()
     return f"Period({', '.join(f'{name}={value!r}' for name, value in keys)})"
+
+
+def _describe_period(job: Job) -> dict[str, str | None]:
+    """Return what decides the period of a row. A format that is not given changes no hash."""
+    period = job.period
+    described = {"column": period.column, "grain": period.grain, "timezone": period.timezone}
+    return described | ({"format": period.format} if period.format else {})
 
 
 def write_input_text(job: Job, *, task: bool) -> str:
     """Return the binding and the period of a job as JSON, a part of the hash in its states."""
-    period = job.period
     named = {name: value for name, value in read_roles(job).items() if task or name != "task"}
-    named["period"] = {
-        "column": period.column, "grain": period.grain, "timezone": period.timezone,
-    }  # fmt: skip
+    named["period"] = _describe_period(job)
     return to_json({**named, "ci": job.ci}).decode()
 
 

@@ -80,6 +80,9 @@ class Job(Strict):
     nulls: Literal["error", "drop"] = Field(
         default="error", description="Rows with a missing value: an error, or left out."
     )
+    common: bool = Field(
+        default=False, description="With nulls: drop, only the rows that all models have."
+    )
     task: Literal["binary", "multiclass", "regression", "ranking"] | None = Field(
         default=None, description="By default it follows from the columns."
     )

@@ -140,6 +140,10 @@ def test_a_job_states_the_format(tmp_path: Path) -> None:
     job.write_text(text % ", format: '%m/%d/%Y'")
     run(*options)
     assert list_periods(job) == ["2018-09-11", "2018-09-12"]
+    # Another format assigns the rows of the same files to other periods.
+    job.write_text(text % ", format: '%d/%m/%Y'")
+    run("run", str(job), "--as-of", "2018-12-31", "--backfill")
+    assert {"2018-11-09", "2018-12-09"} < {*list_periods(job)}
     job.write_text(text % ", format: '%m/%Y'")
     assert "'%m/%Y' is no format of a date" in " ".join(run(*options, code=2).stderr.split())
 
