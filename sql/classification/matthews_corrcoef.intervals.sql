@@ -19,7 +19,8 @@ SELECT
         WHEN MAX(total) - MAX(actual) > MAX(slack) AND MAX(total) - MAX(predicted) > MAX(slack)
         THEN 1e0
     END
-    -- The two roots are rounded; without the bounds the value could be slightly outside -1 .. 1.
+    -- With one class and real weights a sum may be below 0 by rounding, which has no root. The two
+    -- roots are rounded, too; without the bounds the value could be slightly outside -1 .. 1.
     * LEAST(
         GREATEST(
             SUM(
@@ -27,8 +28,8 @@ SELECT
                 - CAST(missed AS DOUBLE) * mistaken
             )
                 / NULLIF(
-                    SQRT(SUM(CAST(predicted AS DOUBLE) * (total - predicted)))
-                    * SQRT(SUM(CAST(actual AS DOUBLE) * (total - actual))),
+                    SQRT(GREATEST(SUM(CAST(predicted AS DOUBLE) * (total - predicted)), 0e0))
+                    * SQRT(GREATEST(SUM(CAST(actual AS DOUBLE) * (total - actual)), 0e0)),
                     0
                 ),
             -1e0
@@ -59,8 +60,8 @@ JOIN (
         slice,
         SQRT(SUM(n_squares * POWER(
             CAST(right_deviation - chance_deviation AS DOUBLE)
-                / NULLIF(SQRT(actual_diversity * predicted_diversity), 0)
-                + CAST(disagreement - wrong AS DOUBLE) / NULLIF(SQRT(actual_diversity * predicted_diversity), 0)
+                / NULLIF(SQRT(GREATEST(actual_diversity * predicted_diversity, 0e0)), 0)
+                + CAST(disagreement - wrong AS DOUBLE) / NULLIF(SQRT(GREATEST(actual_diversity * predicted_diversity, 0e0)), 0)
                     * (
                         CAST(actual_deviation AS DOUBLE) / NULLIF(actual_diversity, 0)
                         + CAST(predicted_deviation AS DOUBLE) / NULLIF(predicted_diversity, 0)

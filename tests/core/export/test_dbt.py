@@ -20,6 +20,7 @@ from sqleval.export.dbt.history import STRATEGIES
 from sqleval.export.statement import export_statement
 from tests.support.comparison import assert_frame_equal
 from tests.support.dbt import export, make_rows
+from tests.support.versions import needs
 
 BASIC = ["--dialect", "postgres", "--time", "day", "--label", "y", "--score", "p"]
 
@@ -281,6 +282,7 @@ def test_another_definition_evaluates_again(tmp_path: Path) -> None:
             assert rows["period"].n_unique() == due
 
 
+@needs("its EXPLAIN ANALYZE shows how many files are read", duckdb="2")
 def test_a_build_reads_only_the_files_of_the_days_that_are_due(tmp_path: Path) -> None:
     import duckdb
 
