@@ -180,13 +180,15 @@ def run(
     for path in jobs:
         try:
             table = format_ == "table"
-            call = _plan_one if dry_run or explain else _run_one
             named = log if len(jobs) == 1 else name_job(log, path)
             title = "" if len(jobs) == 1 or not table else f"{path}:"
             with export_telemetry():
-                document, code = call(
-                    path, options, named, table=table, explain=explain, title=title
-                )
+                if dry_run or explain:
+                    document, code = _plan_one(
+                        path, options, named, table=table, explain=explain, title=title
+                    )
+                else:
+                    document, code = _run_one(path, options, named, table=table, title=title)
             documents.append(document)
         except SqlevalError as error:
             if len(jobs) == 1 and not log_json:
@@ -245,7 +247,6 @@ def _run_one(
     log: Callable[[str, str], None],
     *,
     table: bool,
-    explain: bool,
     title: str,
 ) -> tuple[dict[str, Any], int]:
     """Run a job and write its outputs; return its JSON document, if any, and its exit code.

@@ -179,7 +179,8 @@ def _convert_by_class(error: Exception, about: str) -> SqlevalError:
         return SourceError(f"cannot read {about}: {text}{advice}")
     if WHOLE_BEFORE in text:
         advice = (
-            "read it as a number in a query: FROM read_csv('file.csv', types = {'y': 'DOUBLE'})"
+            "give its type in a query (--query, query=): FROM read_csv('file.csv', "
+            "types = {'y': 'DOUBLE'}), or read_json(..., columns = {...})"
         )
         return DataError(f"{about}: {text[text.index('column ') :]}; {advice}")
     if isinstance(error, (duckdb.ConversionException, duckdb.OutOfRangeException)):
