@@ -5,13 +5,13 @@ also where 09/13/2018 follows in another file or below these rows.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 from glob import escape
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import Any
 
-from sqleval.common.columns import Kind, find_type_kind
+from sqleval.common.columns import Column, Kind
 from sqleval.common.sql_text import quote, write_literal
 from sqleval.engines.duckdb_connection import connect, convert_errors
 from sqleval.inputs.source import Source
@@ -34,77 +34,86 @@ def find_option(text_format: str) -> str:
     return "timestampformat" if has_time else "dateformat"
 
 
-class _Order(NamedTuple):
-    """An order of day, month and year, and the format of each column by it."""
-
-    name: str
-    formats: Mapping[str, str]
-
-
-def settle_dates(source: Source) -> Source:
+def settle_dates(source: Source, columns: Mapping[str, Column]) -> Source:
     """Return a source of CSV files whose dates have the one format that fits all rows.
 
     Columns whose dates have two readings, or none, are texts that cannot be used.
+
+    Parameters
+    ----------
+    source : Source
+        Any source; one that is not of CSV files is returned as it is.
+    columns : mapping of str to Column
+        Its columns, with the types that the engine has guessed.
     """
-    reader = source.text_reader
-    if not reader.startswith("read_csv"):
+    options = {
+        name: _OPTIONS[column.kind]
+        for name, column in columns.items()
+        # A format that is stated settles the columns of its kind.
+        if column.kind in _OPTIONS and f", {_OPTIONS[column.kind]} = " not in source.reader_options
+    }
+    if not source.text_reader.startswith("read_csv") or not options:
         return source
-    kinds = _read_kinds(source)
-    times = [name for name, kind in kinds.items() if kind in _OPTIONS]
-    if not times or not source.files or "dateformat" in reader:
-        return source
-    guessed = _guess_formats(source)
+    guessed = _guess_formats(source, {*options.values()})
     parts = {
         name: match
-        for name in times
-        if (match := _FORMAT.fullmatch(guessed[_OPTIONS[kinds[name]]] or "")) and match[1] != "Y"
+        for name, option in options.items()
+        if (match := _FORMAT.fullmatch(guessed.get(option, ""))) and match[1] != "Y"
     }
+    # By name, each file would have a format of its own.
+    stated = guessed if ", union_by_name = " in source.reader_options else {}
     if not parts:
-        # By name, each file would have a format of its own.
-        return _add_options(source, guessed) if "union_by_name" in reader else source
+        return _add_options(source, stated)
     orders = _list_orders(parts)
     fitting, example = _find_fitting(source, orders)
-    if len(fitting) == 1 or (fitting and not example):
-        chosen = {_OPTIONS[kinds[name]]: text for name, text in fitting[0].formats.items()}
-        return _add_options(source, guessed | chosen)
-    listed = " or ".join(repr(text) for text in _list_formats(fitting or orders))
+    if fitting and (len(fitting) == 1 or not example):
+        chosen = {options[name]: text for name, text in fitting[0].items()}
+        return _add_options(source, stated | chosen)
+    formats = dict.fromkeys(text for order in fitting or orders for text in order.values())
+    listed = " or ".join(map(repr, formats))
     reason = (
         f"has dates such as {example!r}, which can be read as {listed}"
         if fitting
         else f"has dates of which no one format fits all ({listed})"
     )
+    option, text = next((options[name], text) for name, text in orders[0].items())
     reason += (
-        "; state the format in a query: FROM read_csv('file.csv', dateformat = '%m/%d/%Y'), in a "
+        f"; state the format in a query: FROM read_csv('file.csv', {option} = {text!r}), in a "
         "job by period.format"
     )
     unusable = {**source.unusable, **{name.casefold(): reason for name in parts}}
     return replace(source.read_as(dict.fromkeys(parts, "VARCHAR")), unusable=unusable)
 
 
-def _run(source: Source, statement: str) -> Sequence[Sequence[Any]]:
+def _run(source: Source, statement: str) -> Sequence[Any]:
+    """Return the only row of a statement."""
     with convert_errors(statement, [source]), connect([source], {}) as con:
-        return con.execute(statement).fetchall()
+        (row,) = con.execute(statement).fetchall()
+        return row
 
 
-def _read_kinds(source: Source) -> dict[str, Kind]:
-    rows = _run(source, f"DESCRIBE SELECT * FROM {source.relation} AS s LIMIT 0")
-    return {name: find_type_kind(kind) for name, kind, *_ in rows}
+def _guess_formats(source: Source, options: Set[str]) -> dict[str, str]:
+    """Return the guesses of DuckDB for the first file that has such columns, by option."""
+    guessed: dict[str, str] = {}
+    for file in source.files:
+        path = write_literal(escape(file))
+        row = _run(source, f"SELECT DateFormat, TimestampFormat FROM sniff_csv({path})")
+        formats = zip(("dateformat", "timestampformat"), row, strict=True)
+        guessed = {name: text for name, text in formats if text is not None} | guessed
+        if options <= guessed.keys():
+            break
+    return guessed
 
 
-def _guess_formats(source: Source) -> dict[str, str | None]:
-    """Return DuckDB's guess for the first file, by option of its reader."""
-    first = write_literal(escape(source.files[0]))
-    rows = _run(source, f"SELECT DateFormat, TimestampFormat FROM sniff_csv({first})")
-    return dict(zip(("dateformat", "timestampformat"), rows[0], strict=True))
+def _list_orders(parts: Mapping[str, re.Match[str]]) -> list[dict[str, str]]:
+    """Return the format of each column for each order of day, month and year in use.
 
-
-def _list_orders(parts: Mapping[str, re.Match[str]]) -> list[_Order]:
-    """Return the orders that columns may have, which is one for all columns."""
+    The order is one for all columns.
+    """
     are_short = all("y" in match.group(1, 3, 4) for match in parts.values())
     orders = ("dmy", "mdy", "ymd") if are_short else ("dmy", "mdy")
     return [
-        _Order(order, {column: _write_format(order, match) for column, match in parts.items()})
-        for order in orders
+        {column: _write_format(order, match) for column, match in parts.items()} for order in orders
     ]
 
 
@@ -114,17 +123,15 @@ def _write_format(order: str, match: re.Match[str]) -> str:
     return match[2].join(letters) + match[5]
 
 
-def _list_formats(orders: Sequence[_Order]) -> list[str]:
-    return list(dict.fromkeys(text for order in orders for text in order.formats.values()))
-
-
-def _find_fitting(source: Source, orders: Sequence[_Order]) -> tuple[list[_Order], str | None]:
+def _find_fitting(
+    source: Source, orders: Sequence[Mapping[str, str]]
+) -> tuple[list[Mapping[str, str]], str | None]:
     """Return the orders that fit all rows, and a text that two of them read as different dates."""
 
-    def parse(order: _Order, column: str) -> str:
-        return f"TRY_STRPTIME({quote(column)}, {write_literal(order.formats[column])})"
+    def parse(order: Mapping[str, str], column: str) -> str:
+        return f"TRY_STRPTIME({quote(column)}, {write_literal(order[column])})"
 
-    columns = list(orders[0].formats)
+    columns = list(orders[0])
     misfits = [
         " OR ".join(f"({quote(c)} IS NOT NULL AND {parse(order, c)} IS NULL)" for c in columns)
         for order in orders
@@ -139,15 +146,15 @@ def _find_fitting(source: Source, orders: Sequence[_Order]) -> tuple[list[_Order
     ]
     selected = ", ".join([*(f"COUNT_IF({each})" for each in misfits), *examples])
     texts = source.read_as(dict.fromkeys(columns, "VARCHAR"))
-    (row,) = _run(source, f"SELECT {selected} FROM {texts.relation} AS s")
-    counts, found = row[: len(orders)], dict(zip(pairs, row[len(orders) :], strict=True))
-    fitting = [i for i, count in enumerate(counts) if not count]
-    found_texts: list[str] = [
-        text for pair in combinations(fitting, 2) for text in found[pair] if text
+    row = _run(source, f"SELECT {selected} FROM {texts.relation} AS s")
+    fitting = [i for i in range(len(orders)) if not row[i]]
+    by_pair = dict(zip(pairs, row[len(orders) :], strict=True))
+    examples_read: list[str | None] = [
+        text for pair in combinations(fitting, 2) for text in by_pair[pair]
     ]
-    return [orders[i] for i in fitting], found_texts[0] if found_texts else None
+    return [orders[i] for i in fitting], next(filter(None, examples_read), None)
 
 
-def _add_options(source: Source, formats: Mapping[str, str | None]) -> Source:
-    written = [f"{name} = {write_literal(text)}" for name, text in formats.items() if text]
+def _add_options(source: Source, formats: Mapping[str, str]) -> Source:
+    written = [f"{name} = {write_literal(text)}" for name, text in formats.items()]
     return source.add_options(", ".join(written)) if written else source

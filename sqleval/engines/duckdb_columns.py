@@ -21,8 +21,7 @@ from sqleval.engines.duckdb_connection import (
     user_connection_lock,
 )
 from sqleval.errors import EngineError, SourceError
-from sqleval.inputs.files import HIVE
-from sqleval.inputs.source import FileStamp, Source
+from sqleval.inputs.source import HIVE, FileStamp, Source
 from sqleval.inputs.stores import read_first_line
 
 
@@ -80,8 +79,9 @@ def _unify_headers(source: Source) -> Source:
 
     DuckDB would give a column the type of the one that stands in its place in another file.
     """
-    reader = source.text_reader
-    if not reader.startswith("read_csv") or len(source.files) < 2 or "union_by_name" in reader:
+    if not source.text_reader.startswith("read_csv") or len(source.files) < 2:
+        return source
+    if "union_by_name" in source.reader_options:
         return source
     headers: dict[bytes, str] = {}
     for file in source.files:
@@ -119,10 +119,29 @@ def describe_files(
 
 def describe_source(source: Source) -> tuple[Source, dict[str, Column]]:
     """Return the source as it is to be read, and its columns by name."""
-    source = settle_dates(_unify_headers(_unify_types(source)))
+    source = _unify_headers(_unify_types(source))
+    columns = _read_types(source)
+    if (settled := settle_dates(source, columns)) is not source:
+        source, columns = settled, _read_types(settled)
+    for name, column in columns.items():
+        if reason := source.unusable.get(name.casefold()):
+            columns[name] = column._replace(unusable=reason)
+        elif name.casefold() in source.singles and column.kind == "float64":
+            columns[name] = column._replace(has_singles=True)
+    return source, columns
+
+
+def _read_types(source: Source) -> dict[str, Column]:
+    """Return the columns of a source.
+
+    Raises
+    ------
+    SourceError
+        If it cannot be read.
+    """
     statement = f"SELECT * FROM {source.relation} AS s LIMIT 0"
     try:
-        columns = read_columns(source, statement)
+        return read_columns(source, statement)
     except EngineError as error:
         if is_out_of_memory(error.__cause__):
             raise
@@ -130,12 +149,6 @@ def describe_source(source: Source) -> tuple[Source, dict[str, Column]]:
         refused = SourceError(f"cannot read {source.label}: {shorten_message(error.__cause__)}")
         refused.statement = statement
         raise refused from error
-    for name, column in columns.items():
-        if reason := source.unusable.get(name.casefold()):
-            columns[name] = column._replace(unusable=reason)
-        elif name.casefold() in source.singles and column.kind == "float64":
-            columns[name] = column._replace(has_singles=True)
-    return source, columns
 
 
 def read_columns(source: Source, statement: str) -> dict[str, Column]:

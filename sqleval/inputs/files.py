@@ -14,7 +14,7 @@ from sqleval.common.sql_text import write_literal
 from sqleval.errors import RequestError, SourceError
 from sqleval.inputs.databases import check_file
 from sqleval.inputs.datasets import open_dataset
-from sqleval.inputs.source import PARQUET, Source
+from sqleval.inputs.source import HIVE, PARQUET, Source
 from sqleval.inputs.stores import (
     ObjectStore,
     Storage,
@@ -41,8 +41,6 @@ _COMPRESSED = (".gz", ".zst")
 _UNREADABLE = (
     ".avro", ".bz2", ".lz4", ".orc", ".xls", ".xlsx", ".xz", ".zip",
 )  # fmt: skip
-#: Hive keys stay text: DuckDB would infer a type from their values.
-HIVE = "hive_partitioning = TRUE, hive_types_autocast = FALSE"
 #: Bytes of a CSV file that are read at once; two of the longest lines that DuckDB takes. Its own
 #: 32 million a buffer are held for many files at a time.
 _BUFFER = 4_000_000

@@ -14,6 +14,9 @@ from sqleval.common.sql_text import write_literal
 
 #: The endings of Parquet files.
 PARQUET = (".parquet", ".pq")
+#: The first options of DuckDB's readers. Hive keys stay text: DuckDB would infer a type from their
+#: values.
+HIVE = "hive_partitioning = TRUE, hive_types_autocast = FALSE"
 
 
 class FileStamp(NamedTuple):
@@ -161,13 +164,19 @@ class Source:
         """Return the source with more options of DuckDB's reader of CSV or JSON files."""
         return self._replace_reader(f"{self.text_reader.removesuffix(')')}, {options})")
 
+    @property
+    def reader_options(self) -> str:
+        """The options of DuckDB's reader of CSV or JSON files, after the first ones."""
+        return self.text_reader.rpartition(HIVE)[2]
+
     def read_as(self, types: Mapping[str, str]) -> Source:
         """Return the source of CSV files that reads columns as these types."""
         written = ", ".join(f"{write_literal(name)}: '{kind}'" for name, kind in types.items())
-        before, option, others = self.text_reader.rpartition(", types = {")
+        before, option, others = self.reader_options.partition(", types = {")
         if not option:
             return self.add_options(f"types = {{{written}}}")
-        return self._replace_reader(f"{before}{option}{written}, {others}")
+        reader = self.text_reader.removesuffix(self.reader_options)
+        return self._replace_reader(f"{reader}{before}{option}{written}, {others}")
 
     def _replace_reader(self, reader: str) -> Source:
         relation = self.relation.replace(self.text_reader, reader)

@@ -85,7 +85,7 @@ def _write_settled(data: Inspected, roles: Roles) -> str:
 
 def _write_format(data: Inspected) -> str:
     """Return the line of the format of dates, where the files of CSV decided it."""
-    settled = re.search(r", dateformat = '([^']*)'", data.source.text_reader)
+    settled = re.search(r", dateformat = '([^']*)'", data.source.reader_options)
     if settled is None or settled[1].startswith("%Y"):
         return ""
     return f"  format: {_write_yaml(settled[1]):<20} # of the dates in every file\n"

@@ -92,6 +92,19 @@ def test_dates_with_two_readings_are_refused_where_they_are_used(tmp_path: Path)
     assert found["day"].sort().to_list() == [dt.date(2018, 9, 11), dt.date(2018, 9, 12)]
 
 
+def test_the_name_of_a_file_states_no_format(tmp_path: Path) -> None:
+    folder = write_days(tmp_path / ", dateformat = x", {"dateformat": US[:2]})
+    with pytest.raises(SourceError, match="can be read as"):
+        sqleval.scan(folder / "dateformat.csv", label="y", score="p", by="day")
+
+
+def test_files_with_other_columns_have_one_format(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("y,p,day,k\n0,.1,09/11/2018,1\n1,.2,09/11/2018,1\n")
+    (tmp_path / "b.csv").write_text("p,day,y,k\n.3,09/13/2018,0,1\n.1,09/13/2018,1,1\n")
+    found = sqleval.scan(tmp_path, label="y", score="p", by="day").evaluate("roc_auc").collect()
+    assert found["day"].sort().to_list() == [dt.date(2018, 9, 11), dt.date(2018, 9, 13)]
+
+
 def test_dates_that_no_format_fits_are_refused(tmp_path: Path) -> None:
     folder = write_days(tmp_path / "files", {"a": ("09/13/2018",), "b": ("13/09/2018",)})
     with pytest.raises(SourceError, match="has dates of which no one format fits all"):
@@ -166,6 +179,18 @@ def test_a_job_reads_texts_of_parquet_in_its_format(tmp_path: Path) -> None:
     run(*options)
     # Half past midnight of the next day in Moscow.
     assert list_periods(job) == ["2018-09-12", "2018-09-13", "2018-09-14"]
+
+
+def test_a_job_reads_times_of_csv_files_in_its_format(tmp_path: Path) -> None:
+    rows = [f"{day} 23:30:00,{i % 2},0.5" for i, day in enumerate(US[:2] * 2)]
+    (tmp_path / "rows.csv").write_text("\n".join(["at,y,p", *rows]) + "\n")
+    job = tmp_path / "job.yml"
+    job.write_text(
+        "name: j\nsource: rows.csv\nlabel: y\nscore: p\nmetrics: [log_loss]\n"
+        "history: h.duckdb\nperiod: {column: at, format: '%m/%d/%Y %H:%M:%S'}\n"
+    )
+    run("run", str(job), "--as-of", "2018-09-13", "--backfill")
+    assert list_periods(job) == ["2018-09-11", "2018-09-12"]
 
 
 def test_init_writes_the_format(tmp_path: Path) -> None:
