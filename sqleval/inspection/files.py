@@ -159,8 +159,9 @@ def describe_all_files(
             findings.append(problem("missing column", name, f"not in {file}{more}", advice))
     for column in columns.values():
         if column.unusable and column.name not in lacking:
-            advice = "cannot be used in a role; --query can select or cast it"
-            findings.append(problem("cannot be used", column.name, column.unusable[:160], advice))
+            reason = column.unusable.partition(";")[0][:160]
+            advice = "--query can select or cast it"
+            findings.append(problem("cannot be used", column.name, reason, advice))
     return described, columns, findings, frozenset(lacking)
 
 
