@@ -31,7 +31,8 @@ def _pass_on() -> None:
     signal.sigwait({signal.SIGTERM})
     _terminated.set()
     os.kill(os.getpid(), signal.SIGINT)
-    # A read from a server that does not answer cannot be interrupted. Docker kills after 10 s.
+    # A read from a server that does not answer cannot be interrupted, and spilled files may stay.
+    # Docker kills after 10 s.
     time.sleep(_GRACE)
     os.write(2, b"error: terminated\n")
     os._exit(Exit.FAILED)
