@@ -9,7 +9,8 @@ import polars as pl
 from sqleval.catalog.request import Request, format_request
 from sqleval.comparison.options import Options, apply_test
 from sqleval.comparison.pairs import Pairs
-from sqleval.comparison.tests import TESTS
+from sqleval.comparison.tests import LINEARISED, TESTS, name_test
+from sqleval.comparison.weighted import add_note_on_weights, add_weights
 from sqleval.inference.libraries import np
 from sqleval.inference.mcnemar import (
     apply_exact_mcnemar_test,
@@ -43,13 +44,16 @@ def _select(
     columns: dict[str, Any] = dict(outcome.to_columns())
     columns["_stderr"] = pl.Series(stderr, dtype=pl.Float64).fill_nan(None)
     columns["_method"] = method if isinstance(method, pl.Series) else pl.lit(method)
-    named = frame.with_columns(**columns, _note=note)
+    named = add_note_on_weights(frame.with_columns(**columns, _note=note))
     keys = [*pairs.joint.keys, "model"]
     return named.select(*keys, "statistic", "p_value", "low", "high", "_stderr", "_method", "_note")
 
 
 def _compare_delong(pairs: Pairs, request: Request, options: Options) -> pl.DataFrame:
-    areas = pairs.run("delong", pairs.list_scores())
+    is_weighted = pairs.joint.is_weighted
+    name = "weighted_delong" if is_weighted else "delong"
+    areas = add_weights(pairs.run(name, pairs.list_scores()), pairs)
+    areas = areas.with_columns(pl.col("stderr") * pl.col("_correction"))
     scale = 2.0 if request.name == "gini" else 1.0
     difference = (areas["model_value"] - areas["baseline_value"]) * scale
     stderr = (areas["stderr"] * scale).to_numpy()
@@ -61,7 +65,8 @@ def _compare_delong(pairs: Pairs, request: Request, options: Options) -> pl.Data
     is_constant = (pl.col("stderr") == 0) & is_apart
     why = pl.lit("no test: the difference does not vary from row to row")
     note = pl.when(is_constant).then(why).otherwise("note")
-    selected = _select(areas, pairs, outcome, stderr, TESTS["delong"], note)
+    method = name_test("delong", weighted=is_weighted)
+    selected = _select(areas, pairs, outcome, stderr, method, note)
     shift = 1.0 if request.name == "gini" else 0.0
     return selected.with_columns(
         _value=areas["model_value"] * scale - shift,
@@ -70,11 +75,11 @@ def _compare_delong(pairs: Pairs, request: Request, options: Options) -> pl.Data
 
 
 def _compare_mcnemar(pairs: Pairs, request: Request, options: Options) -> pl.DataFrame:
-    pair_counts = pairs.run("discordant", pairs.list_decisions(request))
-    counts = ("wins", "losses", "n")
-    pair_counts = pair_counts.with_columns(pl.col(name).cast(pl.Float64) for name in counts)
+    is_weighted = pairs.joint.is_weighted
+    pair_counts = add_weights(pairs.run("discordant", pairs.list_decisions(request)), pairs)
+    pair_counts = _count_effective(pair_counts)
     names = ("wins", "losses") if request.name != "error_rate" else ("losses", "wins")
-    wins, losses, n = (pair_counts[name].to_numpy() for name in (*names, "n"))
+    wins, losses, n = (pair_counts[name].to_numpy() for name in (*names, "total"))
     note = (
         pl.when(pl.col("wins") + pl.col("losses") == 0)
         .then(pl.lit("both models are right about the same rows"))
@@ -90,9 +95,14 @@ def _compare_mcnemar(pairs: Pairs, request: Request, options: Options) -> pl.Dat
         outcome = within(wins, losses, n, options.margin, ci=options.ci)
         if request.name == "error_rate":
             outcome = outcome._replace(low=-outcome.high, high=-outcome.low)
-        method = "Tango's score test of paired rates"
+        method = "Tango's score test of paired rates" + (LINEARISED if is_weighted else "")
         return _select(pair_counts, pairs, outcome, stderr, method, note)
     call: dict[str, Any] = {"alternative": options.alternative, "ci": options.ci}
+    if is_weighted:
+        # Weights have no steps of 1 that a continuity correction would bridge.
+        outcome = apply_mcnemar_test(wins, losses, n, correction=False, **call)
+        method = name_test("mcnemar", weighted=True)
+        return _select(pair_counts, pairs, outcome, stderr, method, note)
     corrected = apply_mcnemar_test(wins, losses, n, **call)
     exactly = apply_exact_mcnemar_test(wins, losses, n, **call)
     is_exact = wins + losses < _FEW_DISCORDANT
@@ -106,19 +116,36 @@ def _compare_mcnemar(pairs: Pairs, request: Request, options: Options) -> pl.Dat
     return _select(pair_counts, pairs, outcome, stderr, pl.Series(methods, dtype=pl.String), note)
 
 
+def _count_effective(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return sums of weights as effective numbers of rows; without weights they stay.
+
+    The rows of which one model alone is right count as (sum w)^2 / sum w^2 rows, which gives the
+    difference of the sums its variance if the models are equally good; the others in proportion.
+    """
+    counts = ("wins", "losses", "total")
+    frame = frame.with_columns(pl.col(name).cast(pl.Float64) for name in counts)
+    differing = pl.col("wins") + pl.col("losses")
+    scale = differing / pl.col("differing_squares")
+    alike = pl.col("total") / pl.col("total_squares")
+    scale = pl.when(differing > 0).then(scale).otherwise(alike)
+    return frame.with_columns(pl.col(name) * scale for name in counts)
+
+
 def _compare_losses(pairs: Pairs, request: Request, options: Options) -> pl.DataFrame:
-    moments = pairs.run("loss_differences", pairs.list_losses(request))
+    is_weighted = pairs.joint.is_weighted
+    name = "weighted_loss_differences" if is_weighted else "loss_differences"
+    moments = add_weights(pairs.run(name, pairs.list_losses(request)), pairs)
     n = moments["n"].cast(pl.Float64)
-    stderr = (moments["variance"] / (n - 1)).sqrt()
+    effective = moments["effective"] if is_weighted else n
+    stderr = (moments["variance"] / effective * n / (n - 1)).sqrt() * moments["_correction"]
     difference = moments["model_value"] - moments["baseline_value"]
     # Rounding gives equal differences a tiny variance.
     is_alike = moments["variance"].sqrt() <= _ROUNDING * moments["baseline_value"].abs()
     stderr = stderr.to_frame("a").select(pl.when(~is_alike).then("a")).to_series()
     # A metric of another catalogue may be a mean of gains.
     sign = 1.0 if request.header["direction"] == "higher" else -1.0
-    outcome = apply_test(
-        difference.to_numpy(), stderr.to_numpy(), options, sign=sign, df=(n - 1).to_numpy()
-    )
+    df = (effective - 1).to_numpy()
+    outcome = apply_test(difference.to_numpy(), stderr.to_numpy(), options, sign=sign, df=df)
     note = (
         pl.when(pl.col("n") < 2)
         .then(pl.lit("no test: one row"))
@@ -126,11 +153,12 @@ def _compare_losses(pairs: Pairs, request: Request, options: Options) -> pl.Data
         .then(pl.lit("no test: the losses differ by the same amount in every row"))
         .otherwise(pl.lit(None, pl.String))
     )
-    return _select(moments, pairs, outcome, stderr.to_numpy(), TESTS["paired_t"], note)
+    method = name_test("paired_t", weighted=is_weighted)
+    return _select(moments, pairs, outcome, stderr.to_numpy(), method, note)
 
 
 def _compare_ranks(pairs: Pairs, request: Request, options: Options) -> pl.DataFrame:
-    rank_sums = pairs.run("signed_ranks", pairs.list_losses(request))
+    rank_sums = add_weights(pairs.run("signed_ranks", pairs.list_losses(request)), pairs)
     names = ("positive_ranks", "differing", "ties", "equal")
     ranks, n, ties, equal = (rank_sums[name].cast(pl.Float64).to_numpy() for name in names)
     outcome = apply_wilcoxon_test(ranks, n, ties, alternative=options.alternative)

@@ -24,6 +24,7 @@ from sqleval.comparison.tests import (
     UNPAIRED,
     WITHOUT_MARGIN,
     choose_test,
+    name_test,
 )
 from sqleval.comparison.unpaired import compare_unpaired
 from sqleval.comparison.values import arrange_models, evaluate_slices, pair_values
@@ -210,8 +211,8 @@ def measure_differences(
             baseline_value=pl.coalesce("_baseline_value", "baseline_value"),
         ).with_columns(difference=pl.col("value") - pl.col("baseline_value"))
     frame = _clip_to_range(frame, requests)
-    texts = TESTS if options.paired else TESTS | UNPAIRED
-    names = {format_request(request): texts[test] for request, test in chosen.items()}
+    call = {"paired": options.paired, "weighted": data.binding.is_weighted}
+    names = {format_request(each): name_test(test, **call) for each, test in chosen.items()}
     named = pl.col("metric").replace_strict(names, return_dtype=pl.String)
     return explain_tests(frame.with_columns(pl.col("_method").fill_null(named)))
 

@@ -9,7 +9,8 @@ import polars as pl
 
 from sqleval.catalog.request import Request, format_request
 from sqleval.comparison.pairs import Pairs
-from sqleval.comparison.tests import TESTS
+from sqleval.comparison.tests import name_test
+from sqleval.comparison.weighted import add_note_on_weights, add_weights
 from sqleval.inference.libraries import np
 from sqleval.inference.omnibus import Omnibus, apply_cochran_test, apply_joint_test
 
@@ -30,7 +31,9 @@ def compare_at_once(pairs: Pairs, request: Request, test: str) -> pl.DataFrame:
         One of `AT_ONCE`.
     """
     is_area = test == "delong_joint"
-    name = "delong" if is_area else "discordant"
+    is_weighted = pairs.joint.is_weighted
+    areas = "weighted_delong" if is_weighted else "delong"
+    name = areas if is_area else "discordant"
     parts: list[pl.DataFrame] = []
     # Each two models once: all but the first, then all but the first two ...
     for place, first in enumerate(pairs.names[:-1]):
@@ -38,7 +41,9 @@ def compare_at_once(pairs: Pairs, request: Request, test: str) -> pl.DataFrame:
         items = other.list_scores() if is_area else other.list_decisions(request)
         later = {model: items[model] for model in pairs.names[place + 1 :]}
         parts.append(other.run(name, later).with_columns(_first=pl.lit(first)))
-    frame = pl.concat(parts, how="diagonal")
+    frame = add_weights(pl.concat(parts, how="diagonal"), pairs)
+    if is_area:
+        frame = frame.with_columns(pl.col("stderr") * pl.col("_correction"))
     keys = list(pairs.joint.keys)
     rows: list[dict[str, Any]] = []
     for group in frame.partition_by(keys, maintain_order=True) if keys else [frame]:
@@ -46,18 +51,17 @@ def compare_at_once(pairs: Pairs, request: Request, test: str) -> pl.DataFrame:
             continue
         outcome = _test(group, pairs.names, is_area=is_area)
         row = group.select(keys).row(0, named=True) if keys else {}
-        rows += [
-            row | _describe(outcome, test) | {"model": model}
-            for model in pairs.names
-            if model != pairs.baseline
-        ]
+        row |= _describe(outcome, test, weighted=is_weighted)
+        row["_weights"] = group["_weights"][0]
+        rows += [row | {"model": model} for model in pairs.names if model != pairs.baseline]
     types: dict[str, Any] = {key: frame.schema[key] for key in keys}
     types |= {"model": pl.String, "statistic": pl.Float64, "p_value": pl.Float64}
-    types |= {"_note": pl.String, "_method": pl.String}
+    types |= dict.fromkeys(("_note", "_method", "_weights"), pl.String)
     result = pl.DataFrame(rows, schema=types).with_columns(
         pl.col("statistic", "p_value").fill_nan(None), metric=pl.lit(format_request(request))
     )
     missing = pl.lit(None, pl.Float64)
+    result = add_note_on_weights(result).drop("_weights")
     return result.with_columns(low=missing, high=missing, _stderr=missing)
 
 
@@ -83,7 +87,7 @@ def _read_values(row: Mapping[str, Any], *, is_area: bool) -> tuple[float, float
     return own, base
 
 
-def _describe(outcome: Omnibus, test: str) -> dict[str, Any]:
+def _describe(outcome: Omnibus, test: str, *, weighted: bool) -> dict[str, Any]:
     what = "areas" if test == "delong_joint" else "shares of right rows"
     note = f"one test of all models: they have equal {what}"
     if np.isnan(outcome.p_value):
@@ -92,5 +96,5 @@ def _describe(outcome: Omnibus, test: str) -> dict[str, Any]:
             note = "no test: the differences of the areas do not vary from row to row"
     return {
         "statistic": outcome.chi_square, "p_value": outcome.p_value, "_note": note,
-        "_method": TESTS[test],
+        "_method": name_test(test, weighted=weighted),
     }  # fmt: skip

@@ -67,7 +67,8 @@ class Pairs(NamedTuple):
         name : str
             The file.
         items : mapping of str to mapping of str to str
-            The columns of ``pairs`` (or ``losses``) per model, as SQL over the rows.
+            The columns of ``pairs`` (or ``losses``) per model, as SQL over the rows; ``weight`` is
+            added.
         """
         joint = self.joint
         joint_input = replace_input(self.data, joint)
@@ -75,12 +76,16 @@ class Pairs(NamedTuple):
         is_one = len(items) == 1
         keys = joint.keys if is_one else (*joint.keys, "model")
         home = "losses" if "losses" in _list_reads(name) else "pairs"
+        weight, where = "1", ""
+        if joint.is_weighted:
+            weight, where = "CAST(weight AS DOUBLE)", "\nWHERE weight > 0"
         parts = [
             select(
                 {key: key for key in joint.keys}
                 | ({} if is_one else {"model": write_literal(model)})
-                | dict(columns),
-                "FROM _usable_rows",
+                | dict(columns)
+                | {"weight": weight},
+                f"FROM _usable_rows{where}",
             )
             for model, columns in items.items()
         ]

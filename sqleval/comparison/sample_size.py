@@ -19,8 +19,9 @@ from sqleval.comparison.compare import (
 from sqleval.comparison.options import Options, check_options, find_baseline
 from sqleval.comparison.pairs import Pairs
 from sqleval.compiler.intervals import FEW_ROWS
-from sqleval.compiler.metric_rows import PARTS, POOLED
+from sqleval.compiler.metric_rows import POOLED
 from sqleval.compiler.metrics import compile_metrics
+from sqleval.compiler.placed import PARTS
 from sqleval.engines.audit import remove_audit
 from sqleval.errors import RequestError
 from sqleval.inference.outcome import check_share

@@ -43,13 +43,42 @@ RANKS = ("friedman", "nemenyi")
 #: The note where a class has fewer rows than `MIN_PAIRS`; DeLong's paired test has the same.
 FEW_ROWS_OF_A_CLASS = "few rows of a class: the test may find a difference too often"
 RATES = ("accuracy", "error_rate")
+#: The tests that take sampling weights, beside those of replicates and folds, and what `method`
+#: then says.
+WEIGHTED = {
+    "delong", "delong_joint", "mcnemar", "paired_t", "newcombe", "welch_t",
+}  # fmt: skip
+LINEARISED = ", linearised"
+
+
+def name_test(test: str, *, paired: bool = True, weighted: bool = False) -> str:
+    """Return a test in the words of `method`.
+
+    Parameters
+    ----------
+    test : str
+        One of `TESTS`.
+    paired : bool
+        Whether the models have the same rows.
+    weighted : bool
+        Whether the rows have sampling weights.
+
+    Examples
+    --------
+    >>> name_test("paired_t", weighted=True)
+    'paired t-test of row losses, linearised'
+    """
+    name = TESTS[test] if paired else UNPAIRED.get(test, TESTS[test])
+    if not weighted or test not in WEIGHTED:
+        return name
+    return ("McNemar" if test == "mcnemar" else name) + LINEARISED
 
 
 def find_allowed(request: Request, data: Input, *, paired: bool = True) -> list[str]:
     """Return the tests that can compare two models by a metric, the best one first."""
     binding = data.binding
     allowed: list[str] = []
-    takes_rows_once = not (binding.is_weighted or binding.has_counts or data.cluster)
+    takes_rows_once = not (binding.has_counts or data.cluster)
     # The tests in closed form are of all rows as one, and not of a mean over folds.
     takes_rows_once &= not averages_folds(request, binding)
     is_mean = binding.task in ("binary", "regression") and find_loss_step(request) is not None
@@ -63,6 +92,8 @@ def find_allowed(request: Request, data: Input, *, paired: bool = True) -> list[
             allowed += ["mcnemar", "mcnemar_exact", "cochran_q"]
         elif is_mean:
             allowed += ["paired_t", "wilcoxon"]
+    if binding.is_weighted:
+        allowed = [test for test in allowed if test in WEIGHTED]
     if binding.task != "ranking" or not paired:
         allowed += _list_resampled(data)
     return [*allowed, *OVER] if binding.over and paired else allowed
@@ -104,8 +135,11 @@ def choose_test(request: Request, data: Input, test: str | None, *, paired: bool
         raise RequestError(f"test={test!r} needs over=, the column of the folds or data sets")
     if not allowed:
         raise RequestError(f"{name}: there is no test for a task of {data.binding.task}")
-    is_weighted = data.binding.is_weighted or data.binding.has_counts
-    why = "; no other takes weights, counts or clusters" if is_weighted or data.cluster else ""
+    why = ""
+    if data.binding.has_counts or data.cluster:
+        why = "; no other takes counts or clusters"
+    elif data.binding.is_weighted:
+        why = "; tests of ranks and counts take no weights"
     if averages_folds(request, data.binding):
         why = "; any other compares values that are pooled over the folds"
     raise RequestError(f"test={test!r} does not fit {name}; allowed: {', '.join(allowed)}{why}")

@@ -10,9 +10,11 @@ import polars as pl
 from sqleval.catalog.request import Request, format_request
 from sqleval.comparison.options import Options, apply_test
 from sqleval.comparison.pairs import Pairs
-from sqleval.comparison.tests import FEW_ROWS_OF_A_CLASS, UNPAIRED
+from sqleval.comparison.tests import FEW_ROWS_OF_A_CLASS, name_test
 from sqleval.comparison.values import evaluate_parts
+from sqleval.comparison.weighted import add_note_on_weights
 from sqleval.compiler.intervals import FEW_ROWS
+from sqleval.compiler.weights import WHOLE
 from sqleval.inference.libraries import np
 from sqleval.inference.outcome import Outcome
 from sqleval.inference.two_rates import (
@@ -39,6 +41,8 @@ def compare_unpaired(pairs: Pairs, tests: Mapping[Request, str], options: Option
         Level, alternative and margin.
     """
     evaluated = evaluate_parts(pairs, list(tests), options.ci)
+    is_weighted = pairs.data.binding.is_weighted
+    weights = _describe_weights() if is_weighted else pl.lit(None, pl.String)
     parts: list[pl.DataFrame] = []
     for request, test in tests.items():
         rows = evaluated.filter(pl.col("metric") == format_request(request))
@@ -47,12 +51,14 @@ def compare_unpaired(pairs: Pairs, tests: Mapping[Request, str], options: Option
         outcome, stderr, note = compare(rows, test, options, sign)
         columns: dict[str, Any] = dict(outcome.to_columns())
         columns["_stderr"] = pl.Series(stderr, dtype=pl.Float64).fill_nan(None)
-        named = rows.with_columns(**columns, _note=note, _method=pl.lit(UNPAIRED[test]))
+        method = name_test(test, paired=False, weighted=is_weighted)
+        columns |= {"_method": pl.lit(method), "_note": note, "_weights": weights}
+        named = add_note_on_weights(rows.with_columns(**columns))
         # Ranking takes longest: these values are those of the result, too.
         values = ["_value", "_baseline_value"] if test == "delong" else []
         named = named.rename({"baseline_value": "_baseline_value"})
         keys = [*pairs.joint.keys, "metric", "model"]
-        parts.append(named.select(*keys, *columns, "_method", "_note", *values))
+        parts.append(named.select(*keys, *columns, *values).drop("_weights"))
     return pl.concat(parts, how="diagonal")
 
 
@@ -86,7 +92,7 @@ def _compare_values(
     rows: pl.DataFrame, test: str, options: Options, sign: float
 ) -> tuple[Outcome, Any, pl.Expr]:
     """Test a difference by the standard errors of both values, and Welch's degrees of freedom."""
-    names = ("_value", "_stderr", "_n")
+    names = ("_value", "_stderr", "_effective")
     value, error, n = (rows[name].to_numpy().astype(float) for name in names)
     base, base_error, base_n = (rows[f"baseline{e}"].to_numpy().astype(float) for e in names)
     error = np.where(error <= _ROUNDING * np.abs(value), 0.0, error)
@@ -114,6 +120,16 @@ def _compare_values(
         .otherwise(warning)
     )
     return outcome, stderr, note
+
+
+def _describe_weights() -> pl.Expr:
+    """Return what the notes of both models say of their weights; of both alike once."""
+    own, base = (
+        pl.col(name).str.extract(f"({WHOLE}|weights: effective number of rows .*)")
+        for name in ("_note", "baseline_note")
+    )
+    other = pl.when(base.ne_missing(own)).then(base)
+    return pl.concat_str(own, other, separator="; ", ignore_nulls=True).replace("", None)
 
 
 def _explain(test: str) -> tuple[str, str, pl.Expr]:

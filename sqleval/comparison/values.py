@@ -13,8 +13,9 @@ from sqleval.comparison.long import keep_matched, key_by_model, pivot_models
 from sqleval.comparison.options import Options
 from sqleval.comparison.pairs import Pairs, write_presence
 from sqleval.comparison.tests import OVER
-from sqleval.compiler.metric_rows import PARTS, POOLED
+from sqleval.compiler.metric_rows import POOLED
 from sqleval.compiler.metrics import compile_metrics
+from sqleval.compiler.placed import PARTS
 from sqleval.engines.audit import remove_audit
 from sqleval.inputs.binding import Binding
 from sqleval.resampling.cells import Input
@@ -85,7 +86,7 @@ def evaluate_parts(pairs: Pairs, requests: Sequence[Request], ci: float) -> pl.D
     """Return counts and standard errors of each model beside those of the baseline.
 
     The columns are the slice keys, ``metric``, ``model``, and for the model and (after
-    ``baseline``) the baseline ``_value``, ``_n``, ``_note`` and `metric_rows.PARTS`.
+    ``baseline``) the baseline ``_value``, ``_n``, ``_note`` and `placed.PARTS`.
     """
     binding = pairs.data.binding
     predicate = write_presence(binding)

@@ -150,7 +150,7 @@ def _write_wilson_ends(successes: str, count: str, z: str) -> tuple[str, str]:
     )
 
 
-def _find_counts(name: str, at: At, *, weighted: bool) -> tuple[str, str]:
+def find_counts(name: str, at: At, *, weighted: bool) -> tuple[str, str]:
     """Return successes and trials as SQL; of weighted rows, the effective numbers of both."""
     if not weighted:
         return at[name], at["trials"]
@@ -159,7 +159,7 @@ def _find_counts(name: str, at: At, *, weighted: bool) -> tuple[str, str]:
 
 
 def _write_wilson(at: At, level: Level, _: Header, weighted: bool) -> Bounds:
-    successes, trials = _find_counts("successes", at, weighted=weighted)
+    successes, trials = find_counts("successes", at, weighted=weighted)
     low, high = _write_wilson_ends(successes, trials, level.z)
     case_when = f"CASE WHEN {at['trials']} > 0 THEN"
     if level.is_exact:
@@ -173,7 +173,7 @@ def _write_wilson(at: At, level: Level, _: Header, weighted: bool) -> Bounds:
 
 def _write_wilson_of_prevalence(at: At, level: Level, _: Header, weighted: bool) -> Bounds:
     """Return what p (1 - p) is over the interval of p; its maximum at 1/2 has no standard error."""
-    ends = _write_wilson_ends(*_find_counts("positives", at, weighted=weighted), level.z)
+    ends = _write_wilson_ends(*find_counts("positives", at, weighted=weighted), level.z)
     first, last = (f"{p} * (1e0 - {p})" for p in ends)
     case_when = f"CASE WHEN {at['trials']} > 0 THEN"
     holds_half = f"{ends[0]} <= 5e-1 AND {ends[1]} >= 5e-1"

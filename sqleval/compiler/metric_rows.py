@@ -1,9 +1,6 @@
 """Writes the result of metrics: one row per metric and slice, always with the same columns."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
-
-from sqlglot import exp
 
 from sqleval.catalog.request import PER_CLASS, Request, format_request
 from sqleval.common.sql_text import LARGEST, select, write_key_equality, write_literal
@@ -16,22 +13,16 @@ from sqleval.compiler.intervals import (
     clip_rounding,
     is_rounded,
     read_range,
-    widen_interval,
-    write_interval,
 )
+from sqleval.compiler.placed import COUNTS, PARTS, PlacedMetric, list_parts, write_bounds
 from sqleval.compiler.problems import DomainChecks
 from sqleval.compiler.reducers import Folding, write_fold
-from sqleval.compiler.requirements import is_linearised
 from sqleval.compiler.statement import Statement
-from sqleval.compiler.substitution import Substitution, averages_folds, create_folds
+from sqleval.compiler.substitution import averages_folds, create_folds
 from sqleval.inputs.binding import Binding, name_set
 
 #: The columns of every result of metrics, after the slice keys (and ``class``, where there is one).
 COLUMNS = ("metric", "value", "low", "high", "n", "n_dropped", "method", "note")
-#: Columns that a result loses when the exact interval of a rate is made of them.
-COUNTS = ("_successes", "_trials")
-#: Columns of a result from which the differences of models with different rows are tested.
-PARTS = (*COUNTS, "_stderr")
 #: The note of a metric that has an interval from replicates alone.
 NO_CLOSED_FORM = "no interval in closed form; the bootstrap gives one"
 #: The note of a sum over rows.
@@ -43,41 +34,6 @@ POOLED = rf"({_POOLED}\d+ folds)$"
 #: How the roles are told apart in the key ``role``; a gap is how much worse the second is.
 _GAPS = {"test": "gap", "validation": "validation_gap"}
 _ROLE_ORDER = ("train", "validation", "test", *_GAPS.values())
-
-
-class PlacedMetric(NamedTuple):
-    """A metric in a statement.
-
-    Attributes
-    ----------
-    request : Request
-        The metric, with its parameters.
-    cte : str
-        The CTE that holds it.
-    columns : dict of str to str
-        The metric's columns, as they are called in the CTE.
-    substitutions : tuple of Substitution
-        The substitutions that it is under.
-    reasons : tuple of str
-        Why it may have no value where its SQL file gives no reason.
-    guard : str, optional
-        Why it has no value if scores are outside 0 .. 1, as SQL.
-    remark : str, optional
-        Its note if no scores are outside 0 .. 1, as SQL.
-    """
-
-    request: Request
-    cte: str
-    columns: dict[str, str]
-    substitutions: tuple[Substitution, ...]
-    reasons: tuple[str, ...] = ()
-    guard: str | None = None
-    remark: str | None = None
-
-    @property
-    def is_averaged(self) -> bool:
-        """Whether its values are folded over the keys of a substitution."""
-        return any(each.is_folded for each in self.substitutions)
 
 
 def _describe_units(builder: Builder, request: Request) -> str | None:
@@ -150,28 +106,6 @@ def _write_note(
     return f"CASE WHEN COALESCE(a._used, 0) = 0 THEN 'no rows' ELSE {note} END"
 
 
-def _keep_for_interval(at: dict[str, str], placed: PlacedMetric) -> dict[str, str]:
-    """Return the columns from which an interval may be computed.
-
-    A sum over rows has no interval: the columns are those of the mean. Where the counts of all
-    classes are added up, a row counts once per class, so that a standard error for independent rows
-    would be wrong. But among tp and fp, and among tp and fn, each row is there once: rates of these
-    keep their counts. Not so in pairs of classes, where a right row counts once per pair.
-    """
-    if placed.request.is_sum:
-        return {name: sql for name, sql in at.items() if name in ("value", "low", "high")}
-    pooled = [each.supply.twin for each in placed.substitutions if each.reducer == "pooled"]
-    if not pooled:
-        return at
-    dropped = {"stderr"}
-    trials = next((e for e in placed.request.relation.query.selects if e.alias == "trials"), None)
-    if trials is not None:
-        counts = {column.name for column in trials.find_all(exp.Column)}
-        if "one_vs_one" in pooled or not (counts <= {"tp", "fp"} or counts <= {"tp", "fn"}):
-            dropped |= {"successes", "positives", "trials"}
-    return {name: sql for name, sql in at.items() if name not in dropped}
-
-
 def write_order(binding: Binding, key: str, home: str = "r") -> str:
     """Return how rows are ordered by a slice key; roles and sets have an order of their own."""
     if binding.sets and key == binding.set_key:
@@ -199,7 +133,7 @@ def _write_metric(
         cte, columns = weights.place_effective_trials(builder.add_cte, cte, columns)
     at = {name: f"r.{column}" for name, column in columns.items()}
     header = request.header
-    bounds = _write_bounds(builder, placed, at, level)
+    bounds = write_bounds(builder, placed, at, level)
     folds = None
     if builder.binding.over and not averages_folds(request, builder.binding):
         folds = _place_folds(builder)
@@ -227,9 +161,8 @@ def _write_metric(
         counts = bounds.counts or ("NULL", "NULL")
         items |= {name: f"CAST({sql} AS DOUBLE)" for name, sql in zip(COUNTS, counts, strict=True)}
     elif level is not None and level.has_parts:
-        kept = _keep_for_interval(at, placed)
-        parts = {name: kept.get(name.removeprefix("_"), "NULL") for name in PARTS}
-        items |= {name: f"CAST({sql} AS DOUBLE)" for name, sql in parts.items()}
+        parts = list_parts(builder, placed, at)
+        items |= {name: f"CAST({parts.get(name, 'NULL')} AS DOUBLE)" for name in PARTS}
     if remarks:
         items["remark"] = placed.remark or "CAST(NULL AS VARCHAR)"
     if "role" in builder.binding.role:
@@ -248,25 +181,6 @@ def _write_metric(
         joined = f"LEFT JOIN {folds} AS f ON {write_key_equality('a', 'f', keys)}"
         join += f"\n{joined if keys else f'CROSS JOIN {folds} AS f'}"
     return select(items, f"FROM _audit AS a\n{join}")
-
-
-def _write_bounds(
-    builder: Builder, placed: PlacedMetric, at: dict[str, str], level: Level | None
-) -> Bounds:
-    """Return the interval of a metric, made wider by what score bins leave open."""
-    binding, header = builder.binding, placed.request.header
-    columns = {**_keep_for_interval(at, placed)}
-    if binding.is_weighted and level is not None:
-        if binding.lacks_squares:
-            return Bounds()
-        if not is_linearised(builder, placed.request.name):
-            columns = {name: sql for name, sql in columns.items() if name in ("value", "note")}
-        elif "stderr" in columns:
-            columns |= {"stderr": f"({columns['stderr']} * {weights.write_correction()})"}
-    bounds = write_interval(columns, level, header, weighted=binding.is_weighted)
-    if builder.bins is None:
-        return bounds
-    return widen_interval(at, header, "m.margin" if "score" in binding.role else "", bounds)
 
 
 def _write_method(builder: Builder, request: Request, bounds: Bounds, folds: str | None) -> str:

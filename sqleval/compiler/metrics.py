@@ -12,7 +12,7 @@ from sqleval.compiler.bins import Bins
 from sqleval.compiler.buckets import Buckets
 from sqleval.compiler.builder import Builder, Plan, Scope
 from sqleval.compiler.intervals import Level
-from sqleval.compiler.metric_rows import PlacedMetric
+from sqleval.compiler.placed import PlacedMetric
 from sqleval.compiler.problems import DomainChecks
 from sqleval.compiler.rewrite import MetricText, find_fusion_key
 from sqleval.compiler.state_rows import create_relations
@@ -110,7 +110,7 @@ def compile_metrics(
     """Return the statement that computes the result of ``requests``.
 
     ``ci_method`` is that of `Evaluations.evaluate`, or ``parts``: then the result has hidden
-    columns, `metric_rows.PARTS`, of which tests are made.
+    columns, `placed.PARTS`, of which tests are made.
 
     Raises
     ------

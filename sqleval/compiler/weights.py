@@ -62,13 +62,17 @@ def write_correction() -> str:
     return f"SQRT((1e0 - 1e0 / {rows}) / GREATEST({bias}, 5e-1))"
 
 
+def write_effective_rows() -> str:
+    """Return the SQL of the effective number of rows, over the audit ``a``."""
+    return "a._weight_sum * (a._weight_sum / NULLIF(a._weight_squares, 0))"
+
+
 def describe_weights(*, binned: bool) -> str:
     """Return the SQL of the note on weights, over the audit ``a``; NULL where there is none.
 
     Kish's effective number of rows is (sum w)^2 / sum w^2 (Kish 1965, Survey sampling).
     """
-    share = "a._weight_sum / NULLIF(a._weight_squares, 0)"
-    effective = f"a._weight_sum * ({share})"
+    effective = write_effective_rows()
     few = (
         f"CASE WHEN {effective} < {LEAST_SHARE} * a._weight_rows THEN"
         f" CONCAT('weights: effective number of rows ', CAST(CAST(FLOOR({effective} + 5e-1)"

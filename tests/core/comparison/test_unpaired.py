@@ -162,9 +162,9 @@ def test_slices_and_models_as_columns() -> None:
     assert missing["note"].to_list() == ["the baseline has no rows"] * 3
 
 
-def test_weights_counts_and_clusters_have_replicates() -> None:
+def test_counts_and_clusters_have_replicates() -> None:
     rows = AREAS.with_columns(w=2, u=pl.int_range(26) // 2)
-    for scan, options in (({"weight": "w"}, {}), ({"counts": "w"}, {}), ({}, {"cluster": "u"})):
+    for scan, options in (({"counts": "w"}, {}), ({}, {"cluster": "u"})):
         found = compare(rows, ["roc_auc", "accuracy"], scan, replicates=100, **options)
         assert found["method"].str.contains("of different rows").all()
     with pytest.raises(RequestError, match="test='paired_t' does not fit log_loss of different"):
