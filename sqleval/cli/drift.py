@@ -40,7 +40,7 @@ _COLUMNS = [
     click.option("--reference-where", metavar="SQL", help="Condition on those of REFERENCE."),
     click.option("--current-where", metavar="SQL", help="Condition on those of CURRENT."),
     click.option("--bins", type=int, metavar="BITS",
-        help="Round scores to this many significant bits, which bounds the memory."),
+        help="Round scores to this many significant bits, which is faster."),
 ]  # fmt: skip
 #: The columns that the table on the screen leaves to the other formats.
 _LEFT_OUT = ("missing_reference", "missing_current", "method")

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import ExitStack, contextmanager
 from math import log, pi, sqrt
 from typing import Any, Literal
 
 import polars as pl
 
+from sqleval.common.sql_text import select
 from sqleval.compiler.bins import create_bins
 from sqleval.drifts.measures import Measure, measure
-from sqleval.drifts.samples import Sample
+from sqleval.drifts.samples import Counts, Sample
+from sqleval.engines.embedded import embedded
 from sqleval.errors import RequestError
 from sqleval.inputs.binding import OVERALL
+from sqleval.inputs.source import Source
 
 #: The mean of Kolmogorov's distribution (1933), which the distance of two samples of one continuous
 #: distribution follows, times sqrt(1 / n + 1 / m); with ties it is smaller.
 _MEAN_OF_KS = sqrt(pi / 2) * log(2)
 
+#: The columns of the counts of both samples, and of the values that are counted.
+_SCORE_COLUMNS = (("of_reference", "of_current"), "score")
+_CATEGORY_COLUMNS = (("reference_rows", "current_rows"), "category")
 #: Units of time, the finest last.
 _UNITS: tuple[Literal["ms", "us", "ns"], ...] = ("ms", "us", "ns")
 
@@ -66,9 +73,70 @@ def agree_on_kind(samples: Sequence[Sample], role: str) -> bool:
     return kinds.pop()
 
 
+@contextmanager
+def count_both(
+    role: str, samples: Sequence[Sample], bits: int | None
+) -> Generator[tuple[Source, Sequence[pl.DataFrame]]]:
+    """Count the rows of both samples per slice and value of a role.
+
+    Parameters
+    ----------
+    role : str
+        Its name.
+    samples : sequence of Sample
+        The samples.
+    bits : int or None
+        The significant bits of numbers, 0 where they are exact; None for categories.
+
+    Yields
+    ------
+    tuple of Source and sequence of polars.DataFrame
+        A table of the embedded engine, the rows of ``drift_categories`` or ``drift_scores``
+        (without the ends of exact numbers), and the sizes of both samples; see `Counts`.
+    """
+    from sqleval.engines.kept import keep_rows  # late: it imports DuckDB
+
+    with ExitStack() as kept:
+        with ExitStack() as stack:
+            # One after the other: frames of both samples are registered under the same name.
+            sides = [stack.enter_context(each.count_rows(role, bits or 0)) for each in samples]
+            sizes = _agree_on_keys([side.sizes for side in sides], samples)
+            sql = _write_both(sides, sizes, samples, bits)
+            table = kept.enter_context(keep_rows(embedded(), sql, [s.table for s in sides], {}))
+        yield table, sizes
+
+
+def _write_both(
+    sides: Sequence[Counts],
+    sizes: Sequence[pl.DataFrame],
+    samples: Sequence[Sample],
+    bits: int | None,
+) -> str:
+    """Return the SELECT of the counts of both samples; see `count_both`."""
+    names, value = _CATEGORY_COLUMNS if bits is None else _SCORE_COLUMNS
+    ends = ("lowest", "highest") if bits else ()
+    keys = samples[0].binding.keys
+    parts: list[str] = []
+    for side, its_sizes, side_name in zip(sides, sizes, names, strict=True):
+        # A column without any value fits every type only as the constant.
+        items = {key: "NULL" if _is_missing(its_sizes, key) else key for key in keys}
+        items |= {value: "value"} | {end: end for end in ends}
+        items |= {name: "weight" if name == side_name else "0" for name in names}
+        valid = f"FROM {side.table.relation}\nWHERE value IS NOT NULL AND weight > 0"
+        parts.append(select(items, valid))
+    groups = {name: name for name in (*keys, value, *ends)}
+    # DuckDB sums whole numbers to those of 16 bytes, which are twice as large to sort.
+    kind = "DOUBLE" if any(sample.is_weighted for sample in samples) else "BIGINT"
+    sums = {name: f"CAST(SUM({name}) AS {kind})" for name in names}
+    places = ", ".join(str(i) for i in range(1, len(groups) + 1))
+    union = "\nUNION ALL\n".join(parts)
+    return select(groups | sums, f"FROM (\n{union}\n) AS both_samples\nGROUP BY {places}")
+
+
 def measure_role(
     role: str,
-    sides: Sequence[pl.DataFrame],
+    table: Source,
+    sizes: Sequence[pl.DataFrame],
     samples: Sequence[Sample],
     measures: Sequence[Measure],
     bits: int | None,
@@ -77,58 +145,41 @@ def measure_role(
 
     Parameters
     ----------
-    role : str
-        Its name.
-    sides : sequence of polars.DataFrame
-        The counts of both samples, of `Sample.count_rows`.
-    samples : sequence of Sample
-        The samples.
+    role, samples, bits
+        As for `count_both`.
+    table, sizes
+        What it yields.
     measures : sequence of Measure
         What to compute.
-    bits : int or None
-        The significant bits of numbers, 0 where they are exact; None for categories.
     """
     keys = list(samples[0].binding.keys)
-    sides = _agree_on_keys(sides, samples)
     is_number = bits is not None
-    valid = [side.filter(pl.col("value").is_not_null() & (pl.col("weight") > 0)) for side in sides]
-    names = ("of_reference", "of_current") if is_number else ("reference_rows", "current_rows")
-    parts = [
-        side.select(
-            *keys,
-            pl.col("value").alias("score" if is_number else "category"),
-            *(
-                pl.col(end if bits else "value").alias(end)
-                for end in (("lowest", "highest") if is_number else ())
-            ),
-            **{name: "weight" if name == side_name else pl.lit(0) for name in names},
-        )
-        for side, side_name in zip(valid, names, strict=True)
-    ]
-    counts = pl.concat(parts, how="vertical_relaxed")
-    if not is_number:
-        counts = counts.group_by(*keys, "category").agg(pl.col(*names).sum())
-    values = measure(measures, counts, keys, is_number=is_number)
+    ends = ", score AS lowest, score AS highest" if bits == 0 else ""
+    counts = f"SELECT *{ends} FROM {table.relation}"
+    values = measure(measures, counts, table, keys, is_number=is_number)
     unit = "categories" if bits is None else "bins"
-    sizes = _count_rows(sides, keys)
-    frame = _add_sizes(values, sizes, keys, measures)
+    frame = _add_sizes(values, _count_rows(sizes, keys), keys, measures)
     return _describe(frame, role, samples, measures, unit, bits or 0)
 
 
+def _is_missing(sizes: pl.DataFrame, key: str) -> bool:
+    """Whether no row has a key."""
+    return sizes[key].null_count() == sizes.height
+
+
 def measure_mix(
-    sides: Sequence[pl.DataFrame], samples: Sequence[Sample], measures: Sequence[Measure]
+    sizes: Sequence[pl.DataFrame], samples: Sequence[Sample], measures: Sequence[Measure]
 ) -> pl.DataFrame:
     """Return the drift of the shares of the slices; its parameters are those of `measure_role`."""
     binding = samples[0].binding
     keys = list(binding.keys)
     by = keys[: len(binding.by)]
-    sides = _agree_on_keys(sides, samples)
     if binding.sets:
-        sides = [side.filter(pl.col(binding.set_key) != OVERALL) for side in sides]
+        sizes = [side.filter(pl.col(binding.set_key) != OVERALL) for side in sizes]
     # A missing key is a category, and no text of another one.
     texts = [pl.format("={}", pl.col(key).cast(pl.String)).fill_null("-") for key in by]
     category = pl.concat_str(texts, separator="|")
-    names = ("reference_rows", "current_rows")
+    names, _ = _CATEGORY_COLUMNS
     parts = [
         side.with_columns(category=category)
         .with_columns(pl.lit(None, side.schema[key]).alias(key) for key in by)
@@ -137,25 +188,27 @@ def measure_mix(
             "category",
             **{name: "weight" if name == side_name else pl.lit(0) for name in names},
         )
-        for side, side_name in zip(sides, names, strict=True)
+        for side, side_name in zip(sizes, names, strict=True)
     ]
     counts = pl.concat(parts, how="vertical_relaxed")
     counts = counts.group_by(*keys, "category").agg(pl.col(*names).sum())
-    values = measure(measures, counts, keys, is_number=False)
+    objects = {"mix": counts}
+    table = Source("mix", label="the counts of two samples", rows=counts.height)
+    values = measure(measures, "SELECT * FROM mix", table, keys, is_number=False, objects=objects)
     whole = [
         side.with_columns(
-            *(pl.lit(None, side.schema[key]).alias(key) for key in by), value=pl.lit(0)
+            *(pl.lit(None, side.schema[key]).alias(key) for key in by), has_value=pl.lit(True)
         )
-        for side in sides
+        for side in sizes
     ]
     frame = _add_sizes(values, _count_rows(whole, keys), keys, measures)
     return _describe(frame, "mix", samples, measures, "slices", 0)
 
 
 def _agree_on_keys(
-    sides: Sequence[pl.DataFrame], samples: Sequence[Sample]
+    sizes: Sequence[pl.DataFrame], samples: Sequence[Sample]
 ) -> Sequence[pl.DataFrame]:
-    """Return both sides with slice keys of the same types.
+    """Return the sizes of both samples with slice keys of the same types.
 
     Raises
     ------
@@ -165,8 +218,11 @@ def _agree_on_keys(
     binding = samples[0].binding
     common_types: dict[str, Any] = {}
     for key, name in zip(binding.keys, binding.key_names, strict=True):
-        one, other = (side.schema[key] for side in sides)
-        if one == other or pl.Null in (one, other):
+        one, other = (side.schema[key] for side in sizes)
+        if one == other:
+            continue
+        if any(_is_missing(side, key) for side in sizes):
+            common_types[key] = other if _is_missing(sizes[0], key) else one
             continue
         common_types[key] = _find_common_type(one, other)
         if common_types[key] is None:
@@ -175,7 +231,7 @@ def _agree_on_keys(
             )
     return [
         side.with_columns(pl.col(key).cast(to) for key, to in common_types.items())
-        for side in sides
+        for side in sizes
     ]
 
 
@@ -198,17 +254,17 @@ def _find_common_type(one: pl.DataType, other: pl.DataType) -> Any:
     return pl.Datetime(_UNITS[max(places)], zone)
 
 
-def _count_rows(sides: Sequence[pl.DataFrame], keys: Sequence[str]) -> pl.DataFrame:
+def _count_rows(sizes: Sequence[pl.DataFrame], keys: Sequence[str]) -> pl.DataFrame:
     """Return the rows of each slice with and without a value, in both samples."""
     parts = [
-        side.select(*keys, "n", has=pl.col("value").is_not_null(), side=pl.lit(name))
-        for side, name in zip(sides, ("reference", "current"), strict=True)
+        side.select(*keys, "n", "has_value", side=pl.lit(name))
+        for side, name in zip(sizes, ("reference", "current"), strict=True)
     ]
     rows = pl.concat(parts, how="vertical_relaxed")
     sums = [
-        pl.col("n").filter((pl.col("side") == side) & (pl.col("has") == has)).sum()
+        pl.col("n").filter((pl.col("side") == side) & (pl.col("has_value") == has_value)).sum()
         .cast(pl.Int64).alias(f"{name}_{side}")
-        for name, has in (("n", True), ("missing", False))
+        for name, has_value in (("n", True), ("missing", False))
         for side in ("reference", "current")
     ]  # fmt: skip
     return rows.group_by(keys).agg(sums) if keys else rows.select(sums)

@@ -9,7 +9,13 @@ import polars as pl
 
 from sqleval.catalog.request import list_metrics
 from sqleval.common.sql_text import Scalar
-from sqleval.drifts.distributions import agree_on_kind, find_bits, measure_mix, measure_role
+from sqleval.drifts.distributions import (
+    agree_on_kind,
+    count_both,
+    find_bits,
+    measure_mix,
+    measure_role,
+)
 from sqleval.drifts.measures import Measure, parse_measures
 from sqleval.drifts.samples import DISTRIBUTIONS, Sample, keep_stream, open_sample
 from sqleval.errors import DataError, RequestError
@@ -72,8 +78,8 @@ def drift(
     where, reference_where, current_where : str, optional
         SQL conditions on both samples, and on one of them.
     bins : int, optional
-        Round scores to this many significant bits, as for `Predictions.evaluate`, which bounds the
-        memory. States are rounded already.
+        Round scores to this many significant bits, as for `Predictions.evaluate`, which is
+        faster. States are rounded already.
 
     Returns
     -------
@@ -131,11 +137,8 @@ def drift(
 def _check_positive(samples: Sequence[Sample], positive: object) -> None:
     """Raise `DataError` if no row of both samples has the positive value."""
     for role in ("label", "prediction"):
-        counts = [each.count_rows(role, 0) for each in samples if role in each.roles]
-        value_counts = [each.drop_nulls("value") for each in counts]
-        if any(each.height for each in value_counts) and all(
-            each.filter(value="1").is_empty() for each in value_counts
-        ):
+        values = [each.list_values(role) for each in samples if role in each.roles]
+        if any(values) and not any("1" in each for each in values):
             raise DataError(
                 f"positive={positive!r}: no row has it in {role}=; is that spelled as in the data?"
             )
@@ -185,16 +188,18 @@ def compare_samples(
         raise RequestError("the samples have no column in common: give both a score or a label")
     bits = find_bits(samples, bins)
     parts: list[pl.DataFrame] = []
-    sides: list[pl.DataFrame] = []
+    sizes: Sequence[pl.DataFrame] = []
     for role in roles[:1] if only == "mix" else roles:
         is_number = agree_on_kind(samples, role)
-        sides = [sample.count_rows(role, bits) for sample in samples]
         chosen = [each for each in measures if is_number or each.is_of_shares]
-        if chosen and only != "mix":
-            parts.append(measure_role(role, sides, samples, chosen, bits if is_number else None))
+        role_bits = bits if is_number else None
+        with count_both(role, samples, role_bits) as counts:
+            table, sizes = counts
+            if chosen and only != "mix":
+                parts.append(measure_role(role, table, sizes, samples, chosen, role_bits))
     chosen = [each for each in measures if each.is_of_shares]
     if chosen and first.binding.by and only in (None, "mix"):
-        parts.append(measure_mix(sides, samples, chosen))
+        parts.append(measure_mix(sizes, samples, chosen))
     if not parts:
         named = ", ".join(each.text for each in measures)
         raise RequestError(f"{named}: needs values with an order, a score or a real number")

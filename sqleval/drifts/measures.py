@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import polars as pl
@@ -125,14 +126,14 @@ class _Writer:
 
 
 def write_statement(
-    measures: Sequence[Measure], keys: Sequence[str], *, is_number: bool
+    measures: Mapping[int, Measure], keys: Sequence[str], *, is_number: bool
 ) -> Statement:
     """Return the statement of measures over ``drift_scores`` or ``drift_categories``.
 
     Parameters
     ----------
-    measures : sequence of Measure
-        What to compute.
+    measures : mapping of int to Measure
+        What to compute, by its place in the result.
     keys : sequence of str
         The columns of the slice keys.
     is_number : bool
@@ -140,7 +141,7 @@ def write_statement(
     """
     writer = _Writer(keys, is_number=is_number)
     parts: list[str] = []
-    for place, measure in enumerate(measures):
+    for place, measure in measures.items():
         name = writer.place(_PREFIX + measure.name, measure.values)
         has = builtin().get(_PREFIX + measure.name).columns
         items = [
@@ -156,18 +157,39 @@ def write_statement(
 
 
 def measure(
-    measures: Sequence[Measure], counts: pl.DataFrame, keys: Sequence[str], *, is_number: bool
+    measures: Sequence[Measure],
+    counts: str,
+    table: Source,
+    keys: Sequence[str],
+    *,
+    is_number: bool,
+    objects: Mapping[str, object] | None = None,
 ) -> pl.DataFrame:
     """Return the measures of counts by slice: ``place`` in the list, ``drift`` and bounds.
 
     Parameters
     ----------
-    measures, keys, is_number
+    measures : sequence of Measure
+        What to compute.
+    counts : str
+        A SELECT of the rows of ``drift_scores`` or ``drift_categories``.
+    table : Source
+        What it reads.
+    keys, is_number
         As for `write_statement`.
-    counts : polars.DataFrame
-        The rows of ``drift_scores`` or ``drift_categories``.
+    objects : mapping, optional
+        The objects to register for it.
     """
+    # A statement for each way to sort the scores: several sorts at once share the memory limit.
+    together: dict[object, dict[int, Measure]] = {}
+    for place, each in enumerate(measures):
+        order = ("shares", each.values.get("bins")) if each.is_of_shares else each.name
+        together.setdefault(order, {})[place] = each
     name = _SCORES if is_number else _CATEGORIES
-    statement = write_statement(measures, keys, is_number=is_number)
-    source = Source(name, name, label="the counts of two samples", rows=counts.height)
-    return embedded().run(statement.sql, statement.params, [source], {name: counts}, pl.DataFrame)
+    parts: list[pl.DataFrame] = []
+    for members in together.values():
+        statement = write_statement(members, keys, is_number=is_number)
+        ctes = (Cte(name, counts, "NOT MATERIALIZED"), *statement.ctes)
+        sql = replace(statement, ctes=ctes).sql
+        parts.append(embedded().run(sql, statement.params, [table], objects or {}, pl.DataFrame))
+    return pl.concat(parts, how="vertical_relaxed")

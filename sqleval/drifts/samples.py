@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple, cast
@@ -29,6 +30,7 @@ from sqleval.inputs.opening import open_source
 from sqleval.inputs.positive import convert_positive
 from sqleval.inputs.reading import read_drift_task
 from sqleval.inputs.slice_keys import parse_slice_keys
+from sqleval.inputs.source import Source
 from sqleval.inputs.whole_numbers import read_numbers_exactly
 from sqleval.resampling.cells import Input, write_weight
 from sqleval.states.reading import open_states
@@ -39,6 +41,23 @@ DISTRIBUTIONS = ("score", "prediction", "label")
 _OF_STATE = ("definition", "used", "n")
 #: The arguments that columns of rows have, and states and predictions do not.
 _OF_ROWS = ("score", "prediction", "label", "weight", "positive")
+
+
+class Counts(NamedTuple):
+    """The rows of a sample per slice and value of a role.
+
+    Attributes
+    ----------
+    table : Source
+        A table of the embedded engine: the slice keys, ``value`` (NULL where a row has none),
+        ``lowest`` and ``highest`` (of the numbers of a bin, where there are bins), ``n`` (rows),
+        ``weight``, and ``wrong`` (rows with a wrong weight).
+    sizes : polars.DataFrame
+        The slice keys, ``has_value``, ``n`` and ``weight`` of all values together.
+    """
+
+    table: Source
+    sizes: pl.DataFrame
 
 
 class Sample(NamedTuple):
@@ -76,8 +95,9 @@ class Sample(NamedTuple):
         """Whether the values of a role are numbers whose order and distance count."""
         return role == "score" or self.binding.task == "regression"
 
-    def count_rows(self, role: str, bits: int) -> pl.DataFrame:
-        """Return the number of rows per slice and value of a role.
+    @contextmanager
+    def count_rows(self, role: str, bits: int) -> Generator[Counts]:
+        """Count the rows per slice and value of a role.
 
         Parameters
         ----------
@@ -86,17 +106,44 @@ class Sample(NamedTuple):
         bits : int
             The significant bits that numbers are rounded to; 0 for exact numbers.
 
-        Returns
-        -------
-        polars.DataFrame
-            The slice keys, ``value`` (NULL where a row has none), ``lowest`` and ``highest`` (of
-            the numbers of a bin, where there are bins), ``n`` (rows) and ``weight``.
+        Yields
+        ------
+        Counts
+            The counts, which are gone afterwards.
 
         Raises
         ------
         DataError
             If a weight is missing, negative or not finite.
         """
+        with self.input.keep(self._write_counts(role, bits)) as table:
+            kind = "DOUBLE" if self.is_weighted else "BIGINT"
+            keys = {key: key for key in self.binding.keys}
+            sums = {
+                "has_value": "value IS NOT NULL",
+                "n": "CAST(SUM(n) AS BIGINT)",
+                "weight": f"CAST(SUM(weight) AS {kind})",
+                "wrong": "CAST(SUM(wrong) AS BIGINT)",
+            }
+            places = ", ".join(str(i) for i in range(1, len(keys) + 2))
+            sql = select(keys | sums, f"FROM {table.relation}\nGROUP BY {places}")
+            sizes = embedded().run(sql, {}, [table], {}, pl.DataFrame)
+            if wrong_weights := sizes["wrong"].sum():
+                raise DataError(
+                    f"{self.name}: {format_row_count(int(wrong_weights))} with a weight that is "
+                    "NULL, NaN, infinite or negative"
+                )
+            yield Counts(table, sizes.drop("wrong"))
+
+    def list_values(self, role: str) -> set[str]:
+        """Return the classes of a role as texts."""
+        values = self.input.run(
+            f"SELECT DISTINCT value FROM (\n{self._write_counts(role, 0)}\n) AS counted"
+        )
+        return set(values["value"].drop_nulls())
+
+    def _write_counts(self, role: str, bits: int) -> str:
+        """Return the statement of the rows per slice and value; see `Counts`."""
         binding = self.binding
         is_state = binding.state is not None
         also = {"_rows": "s.n", "_usable": "s.used"} if is_state else {}
@@ -108,14 +155,7 @@ class Sample(NamedTuple):
         places = ", ".join(str(i) for i in range(1, len(items) + 1))
         only = "\nWHERE _side <> 'label'" if binding.labels else ""
         rest = f"FROM _source{only}\nGROUP BY {places}"
-        counted = write_with(ctes, select(items | ends | self._write_sums(), rest))
-        frame = self.input.run(counted)
-        if wrong_weights := frame["wrong"].sum():
-            raise DataError(
-                f"{self.name}: {format_row_count(int(wrong_weights))} with a weight that is NULL, "
-                "NaN, infinite or negative"
-            )
-        return frame.drop("wrong")
+        return write_with(ctes, select(items | ends | self._write_sums(), rest))
 
     def _write_sums(self) -> dict[str, str]:
         """Return the SQL of the rows of a group, their weight, and those with a wrong weight."""

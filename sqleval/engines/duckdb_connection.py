@@ -26,6 +26,8 @@ from sqleval.inputs.whole_numbers import WHOLE_BEFORE
 _DAMAGE = (
     duckdb.Error, duckdb.InvalidInputException, duckdb.InternalException, duckdb.FatalException,
 )  # fmt: skip
+#: How DuckDB's error of too little memory begins.
+_OUT_OF_MEMORY = "Out of Memory Error: "
 #: A part of the names of the files that DuckDB spills to.
 _SPILLED = "duckdb_temp"
 #: Held while a user's connection runs a statement: it takes one at a time.
@@ -103,8 +105,8 @@ def _convert_confinement(error: Exception, sources: Sequence[Source]) -> Sqleval
 
 
 def is_out_of_memory(error: BaseException | None) -> bool:
-    """Whether an error is DuckDB's of too little memory."""
-    return isinstance(error, duckdb.OutOfMemoryException)
+    """Whether an error is DuckDB's of too little memory, also where others read its rows."""
+    return isinstance(error, duckdb.OutOfMemoryException) or _OUT_OF_MEMORY in str(error)
 
 
 def _convert_lack_of_room(error: Exception, about: str) -> SqlevalError | None:
@@ -112,7 +114,7 @@ def _convert_lack_of_room(error: Exception, about: str) -> SqlevalError | None:
     text = shorten_message(error).split("\n")[0]
     if is_out_of_memory(error):
         return EngineError(
-            f"DuckDB ran out of memory over {about}: {text.partition(': ')[2]}; raise "
+            f"DuckDB ran out of memory over {about}: {text.rpartition('Error: ')[2]}; raise "
             "--memory-limit (memory_limit= of sqleval.configure), lower --threads, or choose a "
             "--temp-directory with more room"
         )
@@ -305,6 +307,13 @@ def restart_if_broken(error: duckdb.Error) -> None:
         restart()
 
 
+def _get_polars_error() -> type[Exception]:
+    """Return the class of the errors of Polars where it reads rows."""
+    from polars.exceptions import ComputeError  # late: not every command needs it
+
+    return ComputeError
+
+
 @contextmanager
 def convert_errors(statement: str, sources: Sequence[Source]) -> Generator[None]:
     """Raise DuckDB's errors as sqleval's, and an error if a file changes while it is read."""
@@ -319,6 +328,11 @@ def convert_errors(statement: str, sources: Sequence[Source]) -> Generator[None]
         restart_if_broken(error)
         _check_unchanged(sources, before)
         raise _convert_error(error, statement, sources) from error
+    except _get_polars_error() as error:
+        # Polars reads the rows of a statement, which may fail while they are read.
+        if is_out_of_memory(error):
+            raise _convert_error(error, statement, sources) from error
+        raise
     except (RuntimeError, UnicodeDecodeError) as error:
         raise_if_interrupted(error)
         if isinstance(error, RuntimeError) and "nanobind" not in str(error):

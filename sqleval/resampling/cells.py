@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -53,13 +54,22 @@ class Input(NamedTuple):
 
     def run(self, sql: str, params: Mapping[str, Value] | None = None) -> pl.DataFrame:
         """Run a SELECT over the input."""
+        return self.engine.run(sql, params or {}, *self._list_sources(), pl.DataFrame)
+
+    def keep(self, sql: str) -> AbstractContextManager[Source]:
+        """Run a SELECT over the input, and yield a table of its rows in the embedded engine."""
+        from sqleval.engines.kept import keep_rows  # late: it imports DuckDB
+
+        return keep_rows(self.engine, sql, *self._list_sources())
+
+    def _list_sources(self) -> tuple[list[Source], dict[str, object]]:
+        """Return what a SELECT reads, and the objects to register for it."""
         ours, theirs = list_columns_read(self.binding)
         if self.cluster is not None and self.cluster.name not in ours:
             ours.append(self.cluster.name)
-        objects = self.source.objects(ours)
+        objects = dict(self.source.objects(ours))
         objects |= self.labels.objects(theirs) if self.labels else {}
-        sources = [self.source, *([self.labels] if self.labels else [])]
-        return self.engine.run(sql, params or {}, sources, objects, pl.DataFrame)
+        return [self.source, *([self.labels] if self.labels else [])], objects
 
 
 #: The effective number of rows with weights (Kish 1965): (sum w)^2 / sum w^2.
