@@ -50,13 +50,15 @@ def bind_source(
     if labels is None:
         source = _choose_files(source, roles.get("where"), engine)
     source, columns = engine.describe(source)
-    late = None
+    late, expressions = None, ()
     if labels is not None:
         labels, late = engine.describe(labels)
         source, labels = load_relation(source), load_relation(labels)
     if isinstance(by := roles.get("by"), Mapping):
         names = cast("Mapping[str, str]", by)
-        source, columns = _compute_slice_keys(source, columns, names, roles.get("where"), engine)
+        source, columns, expressions = _compute_slice_keys(
+            source, columns, names, roles.get("where"), engine
+        )
         roles = {**roles, "by": list(names)}
     roles = {**roles, "look": FirstValues(source, labels, engine).read}
     try:
@@ -82,7 +84,7 @@ def bind_source(
             advice = advise_on_texts(source, error.texts, engine)
             raise RequestError(f"{error}{advice}") from None
         raise
-    binding = replace(binding, dialect=engine.dialect)
+    binding = replace(binding, dialect=engine.dialect, expressions=expressions)
     binding = take_common_rows(binding) if is_common else binding
     if binding.where is not None:
         try:
@@ -123,21 +125,22 @@ def _choose_files(source: Source, where: str | None, engine: Engine) -> Source:
 
 def _compute_slice_keys(
     source: Source, columns: Columns, by: Mapping[str, str], where: str | None, engine: Engine
-) -> tuple[Source, dict[str, Column]]:
-    """Return the source with the expressions of ``by=`` as columns, and all columns."""
+) -> tuple[Source, dict[str, Column], tuple[tuple[str, str], ...]]:
+    """Return the source with the expressions of ``by=`` as columns, all columns, and the SQL."""
     keys = [
         _find_edges(key, source, columns, where, engine) if key.intervals else key
         for key in parse_slice_keys(by, columns, source.label)
     ]
     if not keys:
-        return source, dict(columns)
+        return source, dict(columns), ()
     try:
         described, described_columns = engine.describe(
             add_slice_keys(source, columns, keys, engine.dialect)
         )
     except (EngineError, SourceError) as error:
         raise RequestError(f"by={dict(by)!r}: {find_reason(error)}") from error
-    return described, {**described_columns, **columns}
+    expressions = tuple((key.name, key.describe()) for key in keys)
+    return described, {**described_columns, **columns}, expressions
 
 
 def _find_edges(

@@ -106,6 +106,11 @@ def create_state_predictions(
     chosen = parse_sets(sets, names)
     _check_keys_apart(definition, chosen or [tuple(names)])
     for name in names:
+        if name not in keys and name in definition.expressions:
+            raise RequestError(
+                f"by={name!r}: some of {source.label} have slices of this name by another "
+                "expression; build their states again with one expression"
+            )
         find_column(keys, name, "by", f"all of {source.label}")
     period = _create_period(definition, grain, names, columns)
     condition = None

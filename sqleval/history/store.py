@@ -104,10 +104,15 @@ TABLES: Mapping[str, pl.Schema] = {
     "sqleval_settled": SETTLED,
 }  # fmt: skip
 
+#: The number of digits in the definition of a metric; that of slice keys may follow.
+DIGITS = 12
 #: Computed columns of the results, as SQL by name; they are NULL where ``n`` is.
 FLAGS: Mapping[str, str] = {
     "has_rows": "n > 0", "has_any": "n + n_dropped > 0", "has_failed": "error IS NOT NULL",
 }  # fmt: skip
+#: The computed column of what follows the definition of a metric, with its SQL.
+KEYS_DEFINITION = "keys_definition"
+_COMPUTED = {**FLAGS, KEYS_DEFINITION: f"SUBSTR(definition, {DIGITS + 1})"}
 
 #: SQL type by Polars type.
 _SQL_TYPES = {"String": "TEXT", "Float64": "DOUBLE PRECISION", "Int64": "BIGINT"}
@@ -138,7 +143,7 @@ class Selection:
     first, last : str, optional
         First and last period, both included; ``2013-07`` is all of July.
     columns : sequence of str, optional
-        Only these columns, and any of `FLAGS`.
+        Only these columns, and any of `FLAGS`, and `KEYS_DEFINITION`.
     distinct : bool
         Each combination of their values once, in any order.
     """
@@ -165,13 +170,14 @@ class Selection:
 
     def list_columns(self, table: str) -> pl.Schema:
         """Return the columns that are read, with their types."""
-        schema = TABLES[table]
-        return pl.Schema({name: schema.get(name, pl.Boolean()) for name in self.columns or schema})
+        names = self.columns or TABLES[table]
+        kinds = {**TABLES[table], KEYS_DEFINITION: pl.String()}
+        return pl.Schema({name: kinds.get(name, pl.Boolean()) for name in names})
 
     def write_columns(self, table: str) -> str:
         """Return the SQL of the columns that are read."""
         names = self.list_columns(table)
-        return ", ".join(f"{FLAGS[n]} AS {n}" if n in FLAGS else quote(n) for n in names)
+        return ", ".join(f"{_COMPUTED[n]} AS {n}" if n in _COMPUTED else quote(n) for n in names)
 
 
 ALL = Selection()
@@ -270,9 +276,15 @@ def format_slice(keys: str) -> str:
     return show_controls(", ".join(parts)) or "all rows"
 
 
-def parse_slice_keys(keys: str) -> frozenset[str]:
-    """Return the key columns in the JSON of a slice, without ``model`` and ``class``."""
-    return frozenset(json.loads(keys)) - {"model", "class"}
+def parse_slice_keys(keys: str, added: frozenset[str]) -> frozenset[str]:
+    """Return the slice keys in the JSON of a slice, without ``added`` ones: of models, classes.
+
+    Examples
+    --------
+    >>> sorted(parse_slice_keys('{"carrier":"AA","model":"a"}', frozenset({"model", "class"})))
+    ['carrier']
+    """
+    return frozenset(json.loads(keys)) - added
 
 
 def retry_while_busy(call: Callable[[], T]) -> T:

@@ -13,6 +13,7 @@ from sqleval.common.periods import check_period_name
 from sqleval.common.visible import show_controls
 from sqleval.errors import RequestError
 from sqleval.history.store import (
+    DIGITS,
     Selection,
     Store,
     find_metric_kind,
@@ -232,17 +233,23 @@ def _list_hidden(frame: pl.DataFrame, *, keep_slice: bool) -> set[str]:
 
 def list_definition_changes(frame: pl.DataFrame) -> Iterator[str]:
     """Yield a note per change of a metric's definition; values across it are not comparable."""
-    for (job, metric), rows in (
-        frame.sort("period")
-        .partition_by("job", "metric", as_dict=True, maintain_order=True)
-        .items()
+    names = {text: ", ".join(json.loads(text)) for text in frame["slice"].unique()}
+    rows = frame.sort("period").with_columns(
+        keys=pl.col("slice").replace_strict(names, return_dtype=pl.String),
+        definition=pl.col("definition").str.head(DIGITS),
+        expressions=pl.col("definition").str.slice(DIGITS + 1),
+    )
+    for what, column, of in (
+        ("definition of", "definition", "metric"),
+        ("expressions of slices by", "expressions", "keys"),
     ):
-        spans = rows.select("period", "definition").unique(maintain_order=True)
-        changes = spans.with_columns(before=pl.col("definition").shift(1)).filter(
-            pl.col("before") != pl.col("definition")
-        )
-        for period, now, before in changes.select("period", "definition", "before").iter_rows():
-            yield f"{job}: the definition of {metric} changed at {period} ({before} to {now})"
+        spans = rows.select("job", of, "period", column).unique(maintain_order=True)
+        before = pl.col(column).shift(1).over("job", of)
+        changes = spans.with_columns(before=before).filter(pl.col("before") != pl.col(column))
+        changes = changes.sort("job", of, "period").select("job", of, "period", "before", column)
+        for job, name, period, *hashes in changes.iter_rows():
+            old, now = (each or "none" for each in hashes)
+            yield f"{job}: the {what} {name} changed at {period} ({old} to {now})"
 
 
 def draw_values(frame: pl.DataFrame, *, color: bool, most: int = 8) -> str:

@@ -69,6 +69,8 @@ class Period(NamedTuple):
 
 #: The prefix of a role in a definition that is the score of one of several models.
 MODEL_PREFIX = "model "
+#: The prefix of an option in a definition that is the SQL of a slice key.
+KEY_PREFIX = "by "
 
 
 class Definition(NamedTuple):
@@ -101,6 +103,15 @@ class Definition(NamedTuple):
     columns: tuple[str, ...]
 
     @property
+    def expressions(self) -> dict[str, str]:
+        """The slice keys that are expressions, each with its SQL."""
+        return {
+            name.removeprefix(KEY_PREFIX): text
+            for name, text in self.roles
+            if name.startswith(KEY_PREFIX)
+        }
+
+    @property
     def models(self) -> tuple[str, ...]:
         """The names in the key ``model``; none where there is one score."""
         return tuple(
@@ -122,6 +133,8 @@ class Binding:
         Role (label, score, prediction, weight, query, key) and its column.
     by : tuple of Column
         The slice keys.
+    expressions : tuple of (str, str)
+        The slice keys that are expressions, by their names, each with its SQL.
     sets : tuple of tuple of str
         The sets of slice keys to group by, by their names; one set of all keys if empty.
     over : tuple of Column
@@ -170,6 +183,7 @@ class Binding:
     task: Task
     roles: tuple[tuple[str, Column], ...]
     by: tuple[Column, ...] = ()
+    expressions: tuple[tuple[str, str], ...] = ()
     sets: tuple[tuple[str, ...], ...] = ()
     over: tuple[Column, ...] = ()
     cells: tuple[tuple[str, Column], ...] = ()

@@ -6,7 +6,9 @@ from itertools import pairwise
 from math import isfinite
 from typing import NamedTuple
 
+import sqlglot
 from sqlglot import exp
+from sqlglot.errors import SqlglotError
 
 from sqleval.common.sql_text import quote, write_literal
 from sqleval.errors import RequestError
@@ -52,6 +54,10 @@ class SliceKey(NamedTuple):
         """The shares of the rows below each end of intervals of equal size."""
         return [i / self.intervals for i in range(1, self.intervals)]
 
+    def describe(self) -> str:
+        """Return the expression by which the rows of two sources have the same slices."""
+        return f"cut({self.sql}, {[*self.edges]})" if self.edges else self.sql
+
     def write(self, dialect: str) -> str:
         """Return the key as SQL over the source ``s``."""
         if not self.edges:
@@ -73,7 +79,7 @@ class SliceKey(NamedTuple):
 
 
 def parse_slice_keys(by: Mapping[str, str], columns: Columns, where: str) -> list[SliceKey]:
-    """Return the computed keys of ``by=``: those that are not just a column of that name.
+    """Return the computed keys of ``by=``: those that are not just the column of that name.
 
     Raises
     ------
@@ -82,7 +88,7 @@ def parse_slice_keys(by: Mapping[str, str], columns: Columns, where: str) -> lis
     """
     keys: list[SliceKey] = []
     for name, text in by.items():
-        if text in (name, quote(name)) and name in columns:
+        if text in (name, quote(name)):
             continue
         if name in columns:
             raise RequestError(
@@ -130,13 +136,33 @@ def _parse_intervals(
     return SliceKey(name, _write(number), used, tuple(edges))
 
 
+def has_quantiles(text: str) -> bool:
+    """Return whether an expression has intervals of equally many rows, whose ends depend on them.
+
+    Examples
+    --------
+    >>> has_quantiles("qcut(age, 4)"), has_quantiles("cut(age, [18, 65])")
+    (True, False)
+    """
+    try:
+        tree = sqlglot.parse_one(text, dialect="duckdb")
+    except (SqlglotError, TypeError, ValueError, RecursionError):
+        return False  # the check against the columns says what is wrong
+    return any(each.name.lower() == "qcut" for each in tree.find_all(exp.Anonymous))
+
+
 def add_slice_keys(
     source: Source, columns: Columns, keys: Sequence[SliceKey], dialect: str
 ) -> Source:
     """Return the source with computed keys as further columns."""
-    if dialect == "duckdb":
-        keys = [key._replace(sql=keep_nan(key.sql, columns)) for key in keys]
-    items = "".join(f", {key.write(dialect)} AS {quote(key.name)}" for key in keys)
+    items = "".join(f", {write_key(key, columns, dialect)} AS {quote(key.name)}" for key in keys)
     read = [column for key in keys for column in key.columns]
     relation = f"(SELECT s.*{items} FROM {source.relation} AS s)"
     return source.add_columns(relation, [key.name for key in keys], read)
+
+
+def write_key(key: SliceKey, columns: Columns, dialect: str) -> str:
+    """Return a computed key as SQL over the source ``s``."""
+    if dialect == "duckdb":
+        key = key._replace(sql=keep_nan(key.sql, columns))
+    return key.write(dialect)

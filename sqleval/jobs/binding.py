@@ -49,6 +49,7 @@ def bind_periods(
     engine = open_job_engine(job, lake.find_snapshot("source") or lake.find_snapshot("labels"))
     rows = _select_periods(job, lake, periods, condition, engine)
     by = states.bind_key_sets([[PERIOD, *keys] for keys in key_sets])
+    by["by"] = name_keys(job, by["by"])
     if job.labels is None:
         roles = {**read_roles(job), "on": None, **by}
         predictions = bind_source(rows, None, roles, engine=engine)
@@ -136,6 +137,13 @@ def _select_periods(
     )
     source = verify_source(source) if job.verify else source
     return replace(source.add_columns(relation, [PERIOD], [job.period.column]), label=label)
+
+
+def name_keys(job: Job, keys: Sequence[str]) -> list[str] | dict[str, str]:
+    """Return slice keys as the argument ``by=``: those that are expressions with their SQL."""
+    if job.expressions.keys().isdisjoint(keys):
+        return [*keys]
+    return {key: job.expressions.get(key, quote(key)) for key in keys}
 
 
 def find_period_key(predictions: Predictions) -> str:

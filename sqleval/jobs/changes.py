@@ -8,6 +8,7 @@ import polars as pl
 from sqleval.history.store import RESTATED, parse_slice_keys
 from sqleval.jobs.databases import is_database
 from sqleval.jobs.lake import Lake
+from sqleval.jobs.past import take_metric_definition
 
 #: Names of files in a message.
 _MAX_NAMES = 3
@@ -96,7 +97,7 @@ def find_lost_results(
         The metrics with their definitions.
     """
     good = (pl.col("error").is_null()) & (pl.col("n") > 0)
-    same = before.join(definitions, on=["metric", "definition"], how="semi")
+    same = take_metric_definition(before).join(definitions, on=["metric", "definition"], how="semi")
     comparable = set(same["period"])
     lost: dict[str, list[str]] = {}
     for period, slices in _list_slices(before.filter(good)).items():
@@ -132,8 +133,10 @@ def find_uncounted_rows(lake: Lake, rows: pl.DataFrame) -> dict[str, str]:
     has_other_rows = job.where is not None or job.counts is not None or job.from_state is not None
     if has_other_rows or is_database(lake.find_snapshot("source")):
         return {}
-    keys = {text: ",".join(sorted(parse_slice_keys(text))) for text in rows["slice"].unique()}
-    models = {text: str(json.loads(text).get("model")) for text in keys}
+    added, texts = job.added_keys, rows["slice"].unique()
+    keys = {text: ",".join(sorted(parse_slice_keys(text, added))) for text in texts}
+    has_models = "model" in added
+    models = {text: str(json.loads(text).get("model")) if has_models else "" for text in keys}
     groups = {
         "set": pl.col("slice").replace_strict(keys, return_dtype=pl.String),
         "model": pl.col("slice").replace_strict(models, return_dtype=pl.String),

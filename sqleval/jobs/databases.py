@@ -14,7 +14,7 @@ from sqleval.inputs.opening import open_source
 from sqleval.inputs.snapshots import Snapshot
 from sqleval.inputs.source import Source
 from sqleval.inputs.table_files import DataFile
-from sqleval.jobs.definitions import list_columns
+from sqleval.jobs.definitions import list_columns, write_expressions
 from sqleval.jobs.file.model import Job
 
 
@@ -80,7 +80,7 @@ def write_version(
     """
     if not is_database(snapshot):
         return "NULL", []
-    named, where = {*list_columns(job)}, (job.where or "").casefold()
+    named, sql = {*list_columns(job)}, write_expressions(job).casefold()
     columns = embedded().describe(source)[1]
-    read = [c for c in columns if c in named or c.casefold().replace('"', '""') in where]
+    read = [c for c in columns if c in named or c.casefold().replace('"', '""') in sql]
     return f"SUM(HASH(HASH({', '.join(f'{alias}.{quote(c)}' for c in read)})))", read

@@ -21,6 +21,7 @@ from sqleval.catalog.contract import Relation
 from sqleval.catalog.request import Request
 from sqleval.compiler.expected import find_obstacle
 from sqleval.errors import RequestError
+from sqleval.history.store import DIGITS
 from sqleval.jobs.file.model import Job
 
 #: The roles and options of the binding, in the order of the hashed text.
@@ -93,14 +94,36 @@ def create_arrival(job: Job) -> Job | None:
     return job.arrive(tuple(map(request.format_request, named)))
 
 
+def define_keys(job: Job, keys: Iterable[str]) -> str:
+    """Return what follows the definition of a metric: a hash of the expressions among slice keys.
+
+    It is empty without any, so that values by columns and of all rows stay comparable.
+    """
+    texts = {key: job.expressions[key] for key in sorted(keys) if key in job.expressions}
+    if not texts:
+        return ""
+    texts = {key: _remove_comments(text) for key, text in texts.items()}
+    return f"/{hashlib.sha256(json.dumps(texts).encode()).hexdigest()[:DIGITS]}"
+
+
+def list_slice_sets(job: Job) -> set[tuple[frozenset[str], str]]:
+    """Return the sets of slice keys of a job, each with the definition of its expressions."""
+    return {(frozenset(keys), define_keys(job, keys)) for keys in job.key_sets}
+
+
+def write_expressions(job: Job) -> str:
+    """Return the SQL of a job: its condition, and the expressions of its slice keys."""
+    return "\n".join([job.where or "", *job.expressions.values()])
+
+
 def list_columns(job: Job) -> list[str]:
-    """Return the columns that the values of a job depend on, and words of its condition."""
+    """Return the columns that the values of a job depend on, and words of its SQL."""
     texts: list[str] = [job.period.column, *(key for keys in job.key_sets for key in keys)]
     for role in ("label", "score", "prediction", "weight", "counts", "qid"):
         value: str | dict[str, str] | None = getattr(job, role)
         texts += value.values() if isinstance(value, dict) else [value] if value else []
     on = [job.labels.on] if job.labels else []
-    return list(dict.fromkeys([*texts, *on, *re.findall(r"\w+", job.where or "")]))
+    return list(dict.fromkeys([*texts, *on, *re.findall(r"\w+", write_expressions(job))]))
 
 
 def write_period_text(job: Job) -> str:
@@ -182,7 +205,7 @@ def hash_definition(job: Job, metric_request: Request) -> str:
         **({"replicates": job.replicates} if job.replicates else {}),
         "state": None if state is None else {"bits": state.bits, "roles": state.roles},
     }
-    return hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()[:12]
+    return hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()[:DIGITS]
 
 
 def _hash_definitions_of_0_1(job: Job, metric_request: Request) -> Iterable[str]:
@@ -210,7 +233,7 @@ def _hash_definitions_of_0_1(job: Job, metric_request: Request) -> Iterable[str]
         ]
         if job.state_definition is not None:
             whole.append(str((job.state_definition.bits, job.state_definition.roles)))
-        yield hashlib.sha256("\0".join(whole).encode()).hexdigest()[:12]
+        yield hashlib.sha256("\0".join(whole).encode()).hexdigest()[:DIGITS]
 
 
 def _list_possible_tasks(job: Job) -> list[tuple[Job, tuple[Request, ...]]]:
@@ -263,7 +286,7 @@ def list_definitions(job: Job) -> list[pl.DataFrame]:
     names = ["metric", "parameters", "definition"]
     if job.arrival is not None:
         text = json.dumps([read_roles(job), job.arrival, write_period_text(job)], default=str)
-        definition = hashlib.sha256(text.encode()).hexdigest()[:12]
+        definition = hashlib.sha256(text.encode()).hexdigest()[:DIGITS]
         return [pl.DataFrame([(name_metric(job, "rows"), "{}", definition)], names, orient="row")]
     return [
         pl.DataFrame(

@@ -69,22 +69,20 @@ def judge_drift(
         ``period``, ``slice``, ``n``, ``status``, ``value``, ``limit``, ``short_by``, ``since`` and
         ``reason``.
     """
-    kept = [period for period in filled if _has_state(job, period)]
+    keys = [key for keys in _list_key_sets(gate, job) for key in keys]
+    kept = [p for p in filled if job.states is None or states.has_state(job, p, keys)]
     rows: list[dict[str, Any]] = []
     for period in sorted({*periods} & {*filled}):
         reference = _list_reference(gate, job, kept, period)
         if period not in kept:
-            rows.append(_write_whole(gate, period, "undefined", "the period has no state"))
+            why = "the period has no state" + " of these expressions" * bool(job.expressions)
+            rows.append(_write_whole(gate, period, "undefined", why))
         elif not reference:
             why = "no state of a period of the reference"
             rows.append(_write_whole(gate, period, "no reference", why))
         else:
             rows += _judge_period(gate, job, period, reference)
     return pl.DataFrame(rows, schema=_COLUMNS)
-
-
-def _has_state(job: Job, period: str) -> bool:
-    return job.states is None or states.find_state_path(job, period).exists()
 
 
 def _list_reference(gate: Gate, job: Job, kept: Sequence[str], period: str) -> list[str]:

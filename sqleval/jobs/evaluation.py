@@ -12,8 +12,6 @@ from typing import Any
 import polars as pl
 
 from sqleval.common.imports import DISTRIBUTION
-from sqleval.common.sql_text import quote, write_literal
-from sqleval.engines.embedded import embedded
 from sqleval.errors import (
     ManySlices,
     RequestError,
@@ -29,8 +27,9 @@ from sqleval.jobs.arrivals import count_arrived_rows
 from sqleval.jobs.binding import bind_periods, find_period_key, prepare_metrics, split_models
 from sqleval.jobs.definitions import list_definitions, name_metric
 from sqleval.jobs.file.model import Job
-from sqleval.jobs.lake import Lake, open_with_period
-from sqleval.jobs.slices import write_slices
+from sqleval.jobs.lake import Lake
+from sqleval.jobs.past import take_metric_definition
+from sqleval.jobs.slices import add_key_definitions, list_slice_conditions, write_slices
 
 #: Periods per statement; their rows are written together.
 BATCH = 31
@@ -128,26 +127,8 @@ def _evaluate_each_slice(
     job: Job, lake: Lake, period: str, keys: Sequence[str], metrics: Sequence[str]
 ) -> list[pl.DataFrame]:
     """Evaluate the slices of a period one by one, because one of them has failed."""
-    source, period_sql = open_with_period(
-        job, lake.list_files("source", [period]), lake.find_snapshot("source")
-    )
-    columns = [f"s.{quote(key)}" for key in keys]
-    texts = [f"CAST({column} AS VARCHAR)" for column in columns]
-    values = embedded().rows(
-        f"SELECT DISTINCT {', '.join([*columns, *texts])} FROM {source.relation} AS s "
-        f"WHERE {period_sql} = {write_literal(period)} ORDER BY ALL",
-        {}, [source], source.objects([*keys, job.period.column]),
-    )  # fmt: skip
-    slices = pl.DataFrame(
-        [row[: len(keys)] for row in values], schema=list(keys), orient="row",
-        infer_schema_length=None,
-    )  # fmt: skip
     frames: list[pl.DataFrame] = []
-    for row, name in zip(values, write_slices(slices, keys), strict=True):
-        condition = " AND ".join(
-            f"{text} IS NOT DISTINCT FROM " + ("NULL" if value is None else write_literal(value))
-            for text, value in zip(texts, row[len(keys) :], strict=True)
-        )
+    for name, condition in list_slice_conditions(job, lake, period, keys):
         try:
             predictions = bind_periods(job, lake, [period], [keys], condition)
             frames.append(_evaluate_predictions(predictions, job.metrics, job))
@@ -345,6 +326,7 @@ def _split_metrics(
 ) -> tuple[pl.DataFrame, dict[tuple[str, ...], list[str]]]:
     """Return the rows that stay, and the periods by the metrics that they lack."""
     pairs = ["metric", "definition"]
+    stored = take_metric_definition(stored.with_columns(whole="definition"))
     kept: list[pl.DataFrame] = []
     lacking: dict[tuple[str, ...], list[str]] = {}
     for period in periods:
@@ -355,7 +337,7 @@ def _split_metrics(
         # Where the source has no rows of the period, no metric can be evaluated again: all stay.
         if period in lake.periods:
             rows = rows.join(definitions, on=pairs, how="semi", maintain_order="left")
-        kept.append(rows)
+        kept.append(rows.with_columns(definition="whole").drop("whole"))
     return pl.concat(kept), lacking
 
 
@@ -390,7 +372,8 @@ def create_missing_rows(
 def _complete_rows(rows: pl.DataFrame, job: Job, run: dict[str, Any]) -> pl.DataFrame:
     """Return rows with all columns of the history."""
     same = {"job": job.name, "grain": job.period.grain, "versions": write_versions(), **run}
-    full = rows.with_columns(**{name: pl.lit(value) for name, value in same.items()})
+    full = add_key_definitions(job, rows)
+    full = full.with_columns(**{name: pl.lit(value) for name, value in same.items()})
     return full.select(
         (pl.col(name) if name in full.columns else pl.lit(None)).cast(kind).alias(name)
         for name, kind in RESULTS.items()

@@ -11,7 +11,12 @@ from sqleval.errors import SqlevalError
 from sqleval.frontend.calibration import METRICS, describe_calibration
 from sqleval.frontend.predictions import Predictions
 from sqleval.jobs.binding import bind_periods
-from sqleval.jobs.definitions import create_arrival, create_expectation, list_definitions
+from sqleval.jobs.definitions import (
+    create_arrival,
+    create_expectation,
+    list_definitions,
+    list_slice_sets,
+)
 from sqleval.jobs.evaluation import collect
 from sqleval.jobs.file.model import Job
 from sqleval.jobs.lake import PERIOD, Lake
@@ -47,7 +52,7 @@ class Expectation:
         """Return the periods whose stored rows are of the present files, definitions and slices."""
         now = self.lake.fingerprints
         current_definitions = set(self.definitions["definition"])
-        current_keys = {frozenset(keys) for keys in self.job.key_sets}
+        current_keys = list_slice_sets(self.job)
         keys_by_period = self.past.read_key_sets(periods, is_expected=True)
         here = self.past.expected.filter(pl.col("period").is_in(list(periods)))
         rows = here.group_by("period").agg(

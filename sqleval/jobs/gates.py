@@ -68,21 +68,25 @@ def check_metrics(job: Job, metrics: Sequence[str]) -> None:
             )
 
 
-def select_values(check: Check, gate: Gate, history: pl.DataFrame) -> pl.DataFrame:
-    """Return the values that a gate checks: one row per period and slice of the history."""
+def select_values(gate: Gate, history: pl.DataFrame, added: frozenset[str]) -> pl.DataFrame:
+    """Return the values that a gate checks: one row per period and slice of the history.
+
+    ``added`` are the keys of results that are no slice keys.
+    """
+    check = gate.parsed
     if (sql := SUBJECTS.get(check.metric)) is not None:
         rows = history.filter(pl.col("n").is_not_null())
         if check.metric == "rows":
             rows = _prefer_labelled(rows)
         rows = rows.unique(["period", "slice"], keep="first", maintain_order=True)
         rows = rows.with_columns(value=pl.sql_expr(sql).cast(pl.Float64))
-        return _select_slices(rows, gate, "value")
+        return _select_slices(rows, gate, "value", added)
     rows = history.filter(metric=check.metric)
     if gate.on != "value":
         rows = rows.with_columns(
             note=pl.coalesce("note", pl.lit(f"no {gate.on} bound of an interval"))
         )
-    return _select_slices(rows, gate, gate.on)
+    return _select_slices(rows, gate, gate.on, added)
 
 
 def _prefer_labelled(rows: pl.DataFrame) -> pl.DataFrame:
@@ -99,12 +103,14 @@ def _prefer_labelled(rows: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _select_slices(rows: pl.DataFrame, gate: Gate, column: str) -> pl.DataFrame:
+def _select_slices(
+    rows: pl.DataFrame, gate: Gate, column: str, added: frozenset[str]
+) -> pl.DataFrame:
     """Return the rows of the slices that a gate checks, and ``number``, which it compares."""
     rows = rows.filter(pl.col("error").is_null(), pl.col("n") >= gate.min_rows)
     if gate.by is not None:
         keys = frozenset(gate.by)
-        chosen = [text for text in rows["slice"].unique() if parse_slice_keys(text) == keys]
+        chosen = [text for text in rows["slice"].unique() if parse_slice_keys(text, added) == keys]
         rows = rows.filter(pl.col("slice").is_in(chosen))
     return rows.sort("slice", "period").select(
         *("period", "slice", "definition", "value", "low", "high", "method", "n", "note"),

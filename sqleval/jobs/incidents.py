@@ -135,12 +135,15 @@ def _list_contributions(
     periods = frames.past.both.filter(metric=metric)["period"].unique().sort()
     if gate is None or not sets or periods.is_empty():
         return []
-    keys_and_model = parse_slice_keys(keys) or min(sets, key=len), _read_model(keys)
+    keys_and_model = (
+        parse_slice_keys(keys, job.added_keys) or min(sets, key=len),
+        _read_added(keys, job.added_keys),
+    )
     earlier = int((periods < first).sum())
     count = _BEFORE
     while True:  # until enough of the earlier periods have values to compare with
         start = periods[max(0, earlier - count)] if earlier else first
-        rows = _select_slices(frames.read([metric], start), keys_and_model)
+        rows = _select_slices(frames.read([metric], start), keys_and_model, job.added_keys)
         after = rows.filter(pl.col("period").is_between(pl.lit(first), pl.lit(last)))
         definitions = after["definition"].implode()
         before = rows.filter(pl.col("period") < first, pl.col("definition").is_in(definitions))
@@ -162,22 +165,23 @@ def _list_contributions(
 
 
 def _select_slices(
-    rows: pl.DataFrame, keys_and_model: tuple[frozenset[str], tuple[object, object]]
+    rows: pl.DataFrame,
+    keys_and_model: tuple[frozenset[str], dict[str, object]],
+    added: frozenset[str],
 ) -> pl.DataFrame:
     """Return the rows with values of slices with these keys, model and class."""
     texts = [
         text
         for text in rows["slice"].unique()
-        if (parse_slice_keys(text), _read_model(text)) == keys_and_model
+        if (parse_slice_keys(text, added), _read_added(text, added)) == keys_and_model
     ]
     is_valued = pl.col("error").is_null() & pl.col("value").is_not_null()
     return rows.filter(pl.col("slice").is_in(texts), is_valued)
 
 
-def _read_model(keys: str) -> tuple[object, object]:
-    """Return the model and the class in the JSON of a slice."""
-    values = json.loads(keys)
-    return values.get("model"), values.get("class")
+def _read_added(keys: str, added: frozenset[str]) -> dict[str, object]:
+    """Return the model and the class in the JSON of a slice, as far as it has them."""
+    return {name: value for name, value in json.loads(keys).items() if name in added}
 
 
 def _average(rows: pl.DataFrame) -> pl.DataFrame:

@@ -210,7 +210,7 @@ def _read_all_values(gate: Gate, past: Past) -> pl.DataFrame:
     """Return all values of the past that a gate on a metric checks."""
     slices = None if gate.by is None else past.list_slices(gate.by)
     only = Selection(metrics=[gate.parsed.metric], slices=slices, columns=ROWS)
-    return select_values(gate.parsed, gate, past.read(only))
+    return select_values(gate, past.read(only), past.added_keys)
 
 
 def _judge_limit(gate: Gate, reach: _Reach) -> pl.DataFrame:
@@ -219,13 +219,14 @@ def _judge_limit(gate: Gate, reach: _Reach) -> pl.DataFrame:
     base = pl.DataFrame()
     if check.reference == "baseline" and (baseline := reach.job.baseline) is not None:
         only = Selection(metrics=metrics, first=baseline.first, last=baseline.last, columns=ROWS)
-        base = select_values(check, gate, past.read(only))
+        base = select_values(gate, past.read(only), past.added_keys)
     needed = check.reference if isinstance(check.reference, int) else 0
     before, back = _count_before(gate), reach.back + gate.in_a_row
     while True:
         start = max(0, reach.at - before - back)
         first = past.periods[start]
-        rows = select_values(check, gate, reach.read(gate, before + back))
+        rows = reach.read(gate, before + back)
+        rows = select_values(gate, rows, past.added_keys)
         trusted = past.periods[start + before] if start else ""
         is_whole: set[str] = set()
         while True:
@@ -264,7 +265,7 @@ def _read_older(
     """Return all values of slices before a period."""
     only = Selection(metrics=metrics, slices=sorted(slices), last=first, columns=ROWS)
     rows = past.read(only).filter(pl.col("period") < first)
-    return select_values(gate.parsed, gate, rows)
+    return select_values(gate, rows, past.added_keys)
 
 
 def _find_short_slices(rows: pl.DataFrame, trusted: str, needed: int) -> set[str]:

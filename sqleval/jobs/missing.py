@@ -1,10 +1,11 @@
 """Judges whether data is missing: periods without rows, and slices that had rows until then."""
 
+import json
 from collections.abc import Mapping
 
 import polars as pl
 
-from sqleval.history.store import Selection, parse_slice_keys
+from sqleval.history.store import KEYS_DEFINITION, Selection, parse_slice_keys
 from sqleval.jobs.file.model import Job
 from sqleval.jobs.gates import VERDICTS
 from sqleval.jobs.past import Past
@@ -54,17 +55,26 @@ def _find_vanished_slices(job: Job, past: Past, first: str) -> pl.DataFrame:
     if len(order) <= STEADY_PERIODS:
         return pl.DataFrame(schema=_VANISHED)
     start = order[max(0, int((order < first).sum()) - STEADY_PERIODS)]
-    columns = ["period", "slice", "n", "has_any", "has_failed"]
+    columns = ["period", "slice", "n", "has_any", "has_failed", KEYS_DEFINITION]
     recent = past.read(Selection(metrics=past.metrics, first=start, columns=columns, distinct=True))
     rows = recent.filter(pl.col("n") > 0)
     pairs = pl.struct("metric", "definition").unique()
     definitions = filled.group_by("period").agg(definitions=pairs.hash().sum())
     key_sets = {frozenset(keys) for keys in job.key_sets}
-    slices = [text for text in rows["slice"].unique() if parse_slice_keys(text) in key_sets]
+    keys = {text: parse_slice_keys(text, job.added_keys) for text in rows["slice"].unique()}
+    slices = [text for text, names in keys.items() if names in key_sets]
+    names = {text: json.dumps(sorted(names)) for text, names in keys.items()}
     slices_by_period = (
-        rows.group_by("period", "slice").agg(pl.col("n").max())
+        rows.group_by("period", "slice", KEYS_DEFINITION).agg(pl.col("n").max())
         .join(definitions, on="period")
-        .with_columns(at=pl.col("period").rank("dense").cast(pl.Int64))
+        .with_columns(
+            at=pl.col("period").rank("dense").cast(pl.Int64),
+            # What a slice means: its keys, by which expressions, and the metrics of the period.
+            definitions=pl.struct(
+                "definitions", pl.col(KEYS_DEFINITION).fill_null(""),
+                keys=pl.col("slice").replace_strict(names, return_dtype=pl.String),
+            ).hash(),
+        )
     )  # fmt: skip
     steady = (
         slices_by_period.filter(pl.col("n") >= _STEADY_ROWS, pl.col("slice").is_in(slices))

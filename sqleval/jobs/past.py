@@ -10,6 +10,8 @@ import polars as pl
 
 from sqleval.errors import RequestError
 from sqleval.history.store import (
+    DIGITS,
+    KEYS_DEFINITION,
     Selection,
     Store,
     find_metric_kind,
@@ -45,6 +47,8 @@ class Past:
         Each combination of the columns `OVERVIEW` once, of all periods and metrics of labels.
     expected : polars.DataFrame
         The same of expected metrics.
+    added_keys : frozenset of str
+        The keys of its results that are no slice keys: of models and classes.
     renamed : mapping of str to str
         Definitions of release 0.1 that the store still has, and their present names.
     """
@@ -53,6 +57,7 @@ class Past:
     store: Store
     overview: pl.DataFrame
     expected: pl.DataFrame
+    added_keys: frozenset[str]
     renamed: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @cached_property
@@ -99,23 +104,33 @@ class Past:
     def list_slices(self, keys: Collection[str]) -> list[str]:
         """Return the slices of these keys, as the history has them."""
         texts = self.read(Selection(columns=["slice"], distinct=True))["slice"]
-        return [text for text in texts if parse_slice_keys(text) == frozenset(keys)]
+        return [text for text in texts if self._parse_keys(text) == frozenset(keys)]
 
     def read_key_sets(
         self, periods: Collection[str], *, is_expected: bool = False
-    ) -> dict[str, set[frozenset[str]]]:
-        """Return the sets of slice keys of each period with rows, used or left out."""
+    ) -> dict[str, set[tuple[frozenset[str], str]]]:
+        """Return the sets of slice keys of each period with rows, used or left out.
+
+        Each has the definition of its expressions, as `definitions.define_keys` writes it.
+        """
         overview = self.expected if is_expected else self.overview
         filled = {*overview.filter("has_any")["period"]}.intersection(periods)
         if not filled:
             return {}
-        columns = ["period", "slice", "has_any"]
+        columns = ["period", "slice", "has_any", KEYS_DEFINITION]
         metrics = overview["metric"].unique().sort().to_list()
         only = Selection(periods=sorted(filled), metrics=metrics, columns=columns, distinct=True)
         pairs = self.read(only).filter("has_any")
-        keys = {text: parse_slice_keys(text) for text in pairs["slice"].unique()}
-        texts = pairs.group_by("period").agg("slice").iter_rows()
-        return {period: {keys[text] for text in slices} for period, slices in texts}
+        keys = {text: self._parse_keys(text) for text in pairs["slice"].unique()}
+        sets_by_period: dict[str, set[tuple[frozenset[str], str]]] = {}
+        for period, text, definition in pairs.select(
+            "period", "slice", pl.col(KEYS_DEFINITION).fill_null("")
+        ).iter_rows():
+            sets_by_period.setdefault(period, set()).add((keys[text], definition))
+        return sets_by_period
+
+    def _parse_keys(self, text: str) -> frozenset[str]:
+        return parse_slice_keys(text, self.added_keys)
 
     def read_last_values(self) -> pl.DataFrame:
         """Return the last value of each metric and slice, with its period and ``n``."""
@@ -161,9 +176,16 @@ def _take_last(rows: pl.DataFrame) -> pl.DataFrame:
 def read_past(job: Job, store: Store) -> Past:
     """Return the history of a job, with its overview."""
     only = Selection(columns=OVERVIEW, distinct=True)
-    rows = retry_while_busy(lambda: store.read("sqleval_history", job.name, only)).sort(OVERVIEW)
+    rows = retry_while_busy(lambda: store.read("sqleval_history", job.name, only))
+    rows = take_metric_definition(rows).unique().sort(OVERVIEW)
     is_expected = find_metric_kind(pl.col("metric")) == "expected"
-    return Past(job.name, store, rows.filter(~is_expected), rows.filter(is_expected))
+    parts = rows.filter(~is_expected), rows.filter(is_expected)
+    return Past(job.name, store, *parts, job.added_keys)
+
+
+def take_metric_definition(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return rows with the definition of their metric alone, without that of slice keys."""
+    return rows.with_columns(pl.col("definition").str.head(DIGITS))
 
 
 def rename_definitions(past: Past, renamed: Mapping[str, str]) -> Past:

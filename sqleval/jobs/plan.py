@@ -9,6 +9,7 @@ import polars as pl
 
 from sqleval.common import periods
 from sqleval.errors import RequestError
+from sqleval.jobs.definitions import list_slice_sets
 from sqleval.jobs.due import (
     MAX_PERIODS,
     find_period_end,
@@ -159,7 +160,7 @@ def decide_periods(
     current = _Current(
         job,
         lake.fingerprints,
-        {frozenset(keys) for keys in job.key_sets},
+        list_slice_sets(job),
         past.read_key_sets(run_periods),
         [_read_definitions(each) for each in definitions],
         options,
@@ -232,13 +233,14 @@ def add_gaps(decisions: Sequence[Decision], gaps: Sequence[str]) -> list[Decisio
 class _Current(NamedTuple):
     """The present state of a job, with which stored rows are compared.
 
-    ``stored`` has the sets of slice keys of the stored rows, by period.
+    ``stored`` has the sets of slice keys of the stored rows, by period; a set is its keys and the
+    definition of the expressions among them.
     """
 
     job: Job
     fingerprints: dict[str, str]
-    key_sets: set[frozenset[str]]
-    stored: dict[str, set[frozenset[str]]]
+    key_sets: set[tuple[frozenset[str], str]]
+    stored: dict[str, set[tuple[frozenset[str], str]]]
     definitions: list[set[tuple[str, str]]]
     options: RunOptions
 

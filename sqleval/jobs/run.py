@@ -16,7 +16,7 @@ from sqleval.history.store import NO_RESULTS, Selection, Store, find_metric_kind
 from sqleval.jobs import changes, evaluation, gates, judging, states
 from sqleval.jobs.binding import bind_periods, prepare_metrics
 from sqleval.jobs.counting import read_lake
-from sqleval.jobs.definitions import find_renamed_definitions, list_definitions
+from sqleval.jobs.definitions import find_renamed_definitions, list_definitions, list_slice_sets
 from sqleval.jobs.due import list_gaps, list_mature_periods
 from sqleval.jobs.expected import Expectation, prepare_expectation
 from sqleval.jobs.explanation import explain_run
@@ -283,7 +283,7 @@ def _is_proven(job: Job, past: Past, candidates: Sequence[pl.DataFrame]) -> bool
     good = good.join(pl.concat(candidates), on=pairs, how="semi")
     last = good["period"].max()
     stored = past.read_key_sets([str(last)]) if last is not None else {}
-    return {frozenset(keys) for keys in job.key_sets} in stored.values()
+    return list_slice_sets(job) in stored.values()
 
 
 def _fits(job: Job, lake: Lake, due: Sequence[str]) -> bool:

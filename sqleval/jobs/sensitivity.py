@@ -70,10 +70,10 @@ def _read_last_values(gate: Gate, past: Past) -> pl.DataFrame:
     candidates = past.both.filter(metric=metric)["period"].unique().sort().to_list()
     only = Selection(metrics=[metric], columns=ROWS)
     if not candidates:
-        return select_values(gate.parsed, gate, past.read(only))
+        return select_values(gate, past.read(only), past.added_keys)
 
     def select_last(rows: pl.DataFrame) -> pl.DataFrame:
-        rows = select_values(gate.parsed, gate, rows)
+        rows = select_values(gate, rows, past.added_keys)
         last = rows.filter(pl.col("value").is_not_null())["period"].unique().sort().tail(_LAST)
         return rows.filter(pl.col("period").is_in(last.implode()))
 

@@ -1,6 +1,7 @@
 """Reads and writes the states of a job: one Parquet file per period."""
 
 import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +17,7 @@ from sqleval.frontend.from_state import create_state_predictions
 from sqleval.frontend.predictions import Predictions
 from sqleval.inputs.binding import Definition
 from sqleval.inputs.verify import verify_source
-from sqleval.jobs.definitions import write_input_text
+from sqleval.jobs.definitions import define_keys, write_input_text
 from sqleval.jobs.file.model import Job
 from sqleval.jobs.lake import open_job_files
 from sqleval.jobs.listing import list_source
@@ -26,6 +27,7 @@ from sqleval.states.reading import read_definition, unify_columns, write_longer_
 
 #: Keys of the metadata of a file.
 _FINGERPRINT, _MEANING = "sqleval.fingerprint", "sqleval.meaning"
+_EXPRESSIONS = "sqleval.expressions"
 
 
 def add_state_definition(job: Job) -> Job:
@@ -42,6 +44,11 @@ def add_state_definition(job: Job) -> Job:
     if definition is None:
         return job
     write_longer_period_sql(definition, job.period.grain)
+    if definition.models and "model" in list_keys(job):
+        raise RequestError(
+            "slices: 'model' is the key of the several models of these states, which all results "
+            "have; leave it out"
+        )
     zone = dict(definition.roles).get("timezone", "")
     if zone != (job.period.timezone or ""):
         advice = f"period: {{timezone: {zone}}}" if zone else "no period.timezone"
@@ -124,6 +131,7 @@ def _hash_meaning(job: Job) -> str:
     whole = "\0".join(
         [write_input_text(job, task=False), on, str(job.states.bins), *sorted(list_keys(job))]
     )
+    whole += define_keys(job, list_keys(job))
     return hashlib.sha256(whole.encode()).hexdigest()[:16]
 
 
@@ -166,6 +174,13 @@ def read_fingerprint(job: Job, period: str) -> str | None:
     return metadata.get(_FINGERPRINT) if is_current else None
 
 
+def has_state(job: Job, period: str, keys: Sequence[str]) -> bool:
+    """Return whether there is a state of a period with these slice keys as the job has them."""
+    path = find_state_path(job, period)
+    stored = json.loads(_read_metadata(path).get(_EXPRESSIONS, "{}"))
+    return path.exists() and all(stored.get(key) == job.expressions.get(key) for key in keys)
+
+
 def _read_metadata(file: Path) -> dict[str, str]:
     """Return the metadata of a Parquet file; empty if it is missing or damaged."""
     try:
@@ -197,6 +212,7 @@ def write_period_states(
     for period in periods:
         metadata = {
             OWNER: job.name, _FINGERPRINT: fingerprints[period], _MEANING: _hash_meaning(job),
+            _EXPRESSIONS: json.dumps(job.expressions),
         }  # fmt: skip
         path = str(find_state_path(job, period))
         write_state(parts.get((period,), state.clear()), path, metadata)

@@ -1,12 +1,14 @@
 """Checks a job against the columns of its source."""
 
+from collections.abc import Sequence
+
 from sqleval.engines.base import Engine
 from sqleval.frontend.binding import bind_source
 from sqleval.frontend.predictions import Predictions
 from sqleval.inputs.opening import open_source
 from sqleval.inputs.source import Source
 from sqleval.jobs import gates, states
-from sqleval.jobs.binding import check_keys, open_job_engine, prepare_metrics
+from sqleval.jobs.binding import check_keys, name_keys, open_job_engine, prepare_metrics
 from sqleval.jobs.databases import is_database
 from sqleval.jobs.definitions import create_expectation, list_definitions, read_roles
 from sqleval.jobs.file.model import Job
@@ -63,9 +65,11 @@ def check_job(job: Job) -> str:
         if job.labels is not None:
             labels = _open_side(job, job.labels.source, "_sqleval_labels", engine)
         on = None if job.labels is None else job.labels.on
+        roles = {**read_roles(job), "on": on}
+        every_key = [states.list_keys(job)] if job.states is not None else []
         predictions = [
-            bind_source(opened, labels, {**read_roles(job), "on": on, "by": keys}, engine=engine)
-            for keys in job.key_sets
+            bind_source(opened, labels, {**roles, "by": name_keys(job, keys)}, engine=engine)
+            for keys in [*job.key_sets, *every_key]
         ]
         expecting = create_expectation(job)
         if expecting is not None:
@@ -77,16 +81,22 @@ def check_job(job: Job) -> str:
         check_keys(each.binding)
         prepare_metrics(job, each)
     if job.states is not None:
-        states.build_state(job, predictions[0], job.metrics)
+        states.build_state(job, predictions[-1], job.metrics)
     metrics = definitions["metric"].to_list()
     gates.check_metrics(job, metrics)
     noun = "table" if is_database(snapshot) else "file"
     return (
         f"{_format_count(len(paths), noun)}, {_describe_reading(job, predictions[0])}, "
         f"{_format_count(len(metrics), 'metric')} by "
-        f"{' and by '.join(', '.join(keys) or 'all rows' for keys in job.key_sets)}, "
+        f"{' and by '.join(_describe_keys(job, keys) for keys in job.key_sets)}, "
         f"{_format_count(len(job.gates), 'gate')}, history in {job.history.url}"
     )
+
+
+def _describe_keys(job: Job, keys: Sequence[str]) -> str:
+    """Return the names of slice keys, those that are expressions with their SQL."""
+    texts = job.expressions
+    return ", ".join(f"{key} = {texts[key]}" if key in texts else key for key in keys) or "all rows"
 
 
 def _describe_reading(job: Job, predictions: Predictions) -> str:

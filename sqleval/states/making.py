@@ -25,7 +25,7 @@ from sqleval.compiler.statement import Statement
 from sqleval.engines.base import Engine
 from sqleval.engines.types import find_key_types
 from sqleval.errors import RequestError
-from sqleval.inputs.binding import MODEL_PREFIX, SQUARES, Binding, Definition, Period
+from sqleval.inputs.binding import KEY_PREFIX, MODEL_PREFIX, SQUARES, Binding, Definition, Period
 from sqleval.inputs.lookup import find_column, list_unique_names
 from sqleval.inputs.source import Source
 
@@ -59,6 +59,8 @@ def _describe_roles(
         value = getattr(binding, name)
         described |= {} if value is None else {name: str(value)}
     described["label type"] = label
+    keys = dict(binding.expressions)
+    described |= {f"{KEY_PREFIX}{key}": keys[key] for key in binding.key_names if key in keys}
     if binding.period is not None:
         described |= {"time": binding.period.column.name, "timezone": timezone or ""}
     return tuple(sorted(described.items()))

@@ -17,7 +17,7 @@ from sqleval.common.periods import GRAINS, parse_grain
 from sqleval.common.sql_text import quote, write_literal
 from sqleval.engines.embedded import embedded
 from sqleval.errors import RequestError, SourceError
-from sqleval.inputs.binding import Definition
+from sqleval.inputs.binding import KEY_PREFIX, Definition
 from sqleval.inputs.lookup import Columns
 from sqleval.inputs.opening import open_source
 from sqleval.inputs.source import FileStamp, Source
@@ -150,7 +150,9 @@ def merge_definitions(source: Source, columns: Columns) -> Definition:
         )
     for other in definitions[1:]:
         for name in _MUST_AGREE:
-            one, two = getattr(first, name), getattr(other, name)
+            one, two = (getattr(each, name) for each in (first, other))
+            if name == "roles":
+                one, two = map(_leave_out_keys, (one, two))
             if name == "roles" and one != two:
                 one, two = (dict(set(a) - set(b)) for a, b in ((one, two), (two, one)))
             if one != two:
@@ -159,6 +161,10 @@ def merge_definitions(source: Source, columns: Columns) -> Definition:
                     f"{two!r} in others of {source.label}"
                 )
     keys = [key for key in first.keys if all(key in each.keys for each in definitions)]
+    # One name of several expressions: the slices of one state are not those of another.
+    texts = {key: {each.expressions.get(key) for each in definitions} for key in keys}
+    differing = [key for key in keys if len(texts[key]) > 1]
+    keys = [key for key in keys if key not in differing]
     sums = [name for name in first.columns if all(name in each.columns for each in definitions)]
     derived = _find_squares([*columns])
     sums_held = [name for name in sums if name not in derived]
@@ -166,7 +172,14 @@ def merge_definitions(source: Source, columns: Columns) -> Definition:
     needed += ["score", "score_low", "score_high"] if first.bits else []
     if missing := [name for name in needed if name not in columns]:
         raise SourceError(f"{source.label} lacks a column of its states: {missing[0]!r}")
-    return first._replace(keys=tuple(keys), columns=tuple(sums))
+    apart = {f"{KEY_PREFIX}{key}": "" for key in differing}
+    roles = tuple(sorted((dict(first.roles) | apart).items()))
+    return first._replace(keys=tuple(keys), columns=tuple(sums), roles=roles)
+
+
+def _leave_out_keys(roles: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    """Return roles without the SQL of slice keys, which are left out where they differ."""
+    return tuple(pair for pair in roles if not pair[0].startswith(KEY_PREFIX))
 
 
 def read_definition(source: Source) -> tuple[Source, dict[str, Column], Definition]:

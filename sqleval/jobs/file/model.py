@@ -8,13 +8,7 @@ from datetime import timedelta
 from pathlib import Path, PurePath
 from typing import Any, Literal
 
-from pydantic import (
-    Field,
-    PrivateAttr,
-    ValidationInfo,
-    field_validator,
-    model_validator,
-)
+from pydantic import Field, PrivateAttr, ValidationInfo, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from sqleval.inputs.binding import Definition, Task
@@ -33,6 +27,7 @@ from sqleval.jobs.file.parts import (
     Period,
     States,
 )
+from sqleval.jobs.file.slices import check_slices, find_expressions, list_key_sets
 
 #: Keys that describe rows; a job over states takes them from the states.
 _ROW_KEYS = (
@@ -107,21 +102,20 @@ class Job(Strict):
         description="Options of the object store of s3://, gs:// and az:// sources: anonymous, "
         "endpoint, region, account. Keys come from the environment.",
     )
-    by: str | list[str] = Field(
-        default_factory=list, description="Slice keys: one result per combination of values."
+    by: str | list[str] | dict[str, str] = Field(
+        default_factory=list,
+        description="Slice keys: one result per combination of values; or NAME: SQL expression.",
     )
-    slices: list[list[str]] | None = Field(
-        default=None, description="Several sets of slice keys: [[], [carrier], [carrier, origin]]."
+    slices: list[list[str] | dict[str, str]] | None = Field(
+        default=None,
+        description="Several sets of slice keys: [[], [carrier], {long: distance > 1000}].",
     )
     period: Period = Field(description="How rows are assigned to periods.")
     metrics: list[str] | None = Field(
         default=None, min_length=1, description="Metrics; by default those of the task."
     )
     ci: float | None = Field(
-        default=None,
-        gt=0,
-        lt=1,
-        description="Confidence level of intervals, such as 0.95.",
+        default=None, gt=0, lt=1, description="Confidence level of intervals, such as 0.95."
     )
     ci_method: Literal["wilson", "clopper_pearson", "delong"] | None = Field(
         default=None,
@@ -215,7 +209,10 @@ class Job(Strict):
             self._check_state_folder()
         else:
             self._check_state_keys()
-        self._check_slices()
+        check_slices(
+            self.by, self.slices, has_models=self._has_models,
+            has_states=self.from_state is not None,
+        )  # fmt: skip
         self._check_keep()
         self._check_expected()
         self._check_ci()
@@ -226,21 +223,6 @@ class Job(Strict):
             is_expected=self.expected,
         )  # fmt: skip
         return self
-
-    def _check_slices(self) -> None:
-        if self.by and self.slices is not None:
-            raise ValueError("by and slices exclude each other; keep one")
-        if self.slices == []:
-            raise ValueError("slices: [] has no set of keys; write [[]] for all rows together")
-        sets = [frozenset(keys) for keys in self.key_sets]
-        if len({*sets}) < len(sets) or any(len({*k}) < len(k) for k in self.key_sets):
-            raise ValueError(f"slices occur twice in {self.key_sets}")
-        for key in ("model", "class"):
-            if any(key in keys for keys in sets):
-                raise ValueError(
-                    f"{key!r} cannot be a slice key of a job: the history has a key of this name "
-                    "for several models or classes; rename the column"
-                )
 
     def _check_keep(self) -> None:
         maturity = self.labels.maturity if self.labels else timedelta(0)
@@ -355,10 +337,25 @@ class Job(Strict):
 
     @property
     def key_sets(self) -> list[list[str]]:
-        """The sets of slice keys; each is evaluated on its own."""
-        if self.slices is not None:
-            return self.slices
-        return [[self.by] if isinstance(self.by, str) else self.by]
+        """The sets of slice keys, by their names; each is evaluated on its own."""
+        return list_key_sets(self.by, self.slices)
+
+    @property
+    def expressions(self) -> dict[str, str]:
+        """The slice keys that are expressions, each with its SQL."""
+        return find_expressions(self.by, self.slices)
+
+    @property
+    def _has_models(self) -> bool:
+        """Whether results have the key ``model``, or would have it before late labels come."""
+        is_late = self.labels is not None and bool(self.labels.maturity)
+        has_scores = isinstance(self.score, dict) and (self.task != "multiclass" or is_late)
+        return has_scores or isinstance(self.prediction, dict)
+
+    @property
+    def added_keys(self) -> frozenset[str]:
+        """The keys of results that are no slice keys: of several models, and of classes."""
+        return frozenset({"model", "class"}).difference(*self.key_sets)
 
     @property
     def gate_names(self) -> list[str]:

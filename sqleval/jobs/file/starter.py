@@ -34,6 +34,7 @@ nulls: drop                    # leave out rows without label or score; error: f
 
 # Sets of slice keys: one result per combination of values; [] is all rows together.
 slices: {slices}
+# slices: [[], {{night: "hour >= 22 OR hour < 6"}}]    # a key may be an expression in SQL
 # by: [carrier]                # one set of keys, instead of slices
 
 period:

@@ -78,7 +78,8 @@ def draw_trends(run: Run, periods: Sequence[str]) -> Trends:
 def _choose_lines(run: Run, rows: pl.DataFrame, failures: pl.DataFrame) -> tuple[list[str], int]:
     """Return the slices that are lines, and the number of those that are left out."""
     fewest = frozenset(min(run.job.key_sets, key=len))
-    texts = [text for text in rows["slice"].unique() if parse_slice_keys(text) == fewest]
+    added = run.job.added_keys
+    texts = [text for text in rows["slice"].unique() if parse_slice_keys(text, added) == fewest]
     sizes = (
         rows.filter(pl.col("slice").is_in(texts), pl.col("value").is_not_null())
         .group_by("slice")

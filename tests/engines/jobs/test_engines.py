@@ -41,6 +41,8 @@ def test_a_changed_day_is_evaluated_alone(lakes: tuple[Lake, Lake]) -> None:
     for lake in lakes:
         # With intervals here alone: the others are about files, labels and states.
         lake.spec |= {"ci": 0.95, "metrics": ["roc_auc", "log_loss"]}
+        keys = {"third": "cut(p, [0.3, 0.6])", "even": "key % 2 = 0"}
+        lake.spec["slices"] = [[], ["seg"], keys]
         assert len(evaluated(lake.run(backfill=True))) == 4
     compare(*lakes)
     for lake in lakes:
