@@ -124,7 +124,8 @@ COLUMNS = [
     ),
     click.option("--weight", help="Column of sampling weights, 0 or more.", metavar="COLUMN"),
     click.option("--counts", multiple=True, metavar="COLUMN|CELL=COLUMN,...",
-        help="Column of row counts, or tp=, fp=, fn= and tn= of a confusion matrix."),
+        help="Column of row counts, or tp=, fp=, fn= and tn= of a confusion matrix, as far as the "
+        "metrics read them."),
     click.option("--qid", help="Column of the query of a ranked row.", metavar="COLUMN"),
     click.option("--by", multiple=True, metavar="A,B|NAME=SQL",
         help="Slice keys: one result per combination of values. NAME=SQL is an expression, such as "

@@ -14,8 +14,10 @@ from sqleval.compiler.problems import DomainChecks
 from sqleval.compiler.singles import round_threshold
 from sqleval.compiler.substitution import list_substitutions
 from sqleval.errors import RequestError
-from sqleval.inputs.binding import SQUARES, Binding
+from sqleval.inputs.binding import CELLS, SQUARES, Binding
 
+#: The step with the four counts of the confusion matrix as columns.
+_OUTCOMES = "outcomes"
 #: Why a metric of the default set is left out.
 _GUARD = "scores are outside 0 .. 1"
 _NO_PROBABILITIES = "the scores of earlier rows were outside 0 .. 1"
@@ -84,6 +86,7 @@ def check_request(
     """
     binding = builder.binding
     check_expected(binding, request)
+    _check_cells(binding, request, relation)
     takes_weights = request.relation.header.get("weights") != "none"
     if not takes_weights and (binding.is_weighted or binding.has_counts):
         what = "weight=" if binding.is_weighted else "counts="
@@ -107,6 +110,22 @@ def check_request(
     names = checks.of_probabilities if domain else checks.at_default_threshold
     names.append(format_request(request))
     return None
+
+
+def _check_cells(binding: Binding, request: Request, relation: Relation) -> None:
+    """Raise `RequestError` if a metric reads a count of the confusion matrix that is not there."""
+    names = [name for name, _ in binding.cells]
+    needed = set(CELLS)
+    if binding.task == "binary" and set(relation.reads) == {_OUTCOMES}:
+        read = {column.name for column in relation.query.find_all(exp.Column)}
+        needed = {name for name in CELLS if name in read or f"{name}_{SQUARES}" in read}
+    missing = [name for name in CELLS if names and name in needed and name not in names]
+    if missing:
+        advice = "" if request.named else "; or name metrics (--metric) that read no others"
+        raise RequestError(
+            f"counts= (--counts) names {', '.join(names)}; {', '.join(missing)} must be there as "
+            f"well{advice}"
+        )
 
 
 def check_threshold(

@@ -18,15 +18,13 @@ from sqleval.common.sql_text import (
 )
 from sqleval.compiler.buckets import Buckets, write_bucket
 from sqleval.compiler.classes import write_class, write_predicted_class
-from sqleval.inputs.binding import Binding, name_set
+from sqleval.inputs.binding import CELLS, Binding, name_set
 from sqleval.inputs.canonical import read_column, write_keys
 
 #: Roles whose value must be finite; an infinite score still ranks.
 FINITE = frozenset({"weight", "count"})
 #: The SQL of a score outside 0 .. 1.
 OUTSIDE = "score < 0 OR score > 1"
-#: The label and the prediction of each cell of a two-way table of counts.
-_CELLS = {"tp": (1, 1), "fp": (0, 1), "fn": (1, 0), "tn": (0, 0)}
 
 
 def list_internal_columns(binding: Binding) -> Iterator[tuple[str, str, Column]]:
@@ -187,7 +185,9 @@ def _write_copies(binding: Binding) -> str:
         names = ", ".join(f"({write_literal(name)})" for name, _ in binding.models)
         joins += f"\nCROSS JOIN (VALUES {names}) AS m(model)"
     if binding.cells:
-        cells = ", ".join(f"({write_literal(name)}, {a}, {b})" for name, (a, b) in _CELLS.items())
+        cells = ", ".join(
+            "({}, {}, {})".format(write_literal(name), *CELLS[name]) for name, _ in binding.cells
+        )
         joins += f"\nCROSS JOIN (VALUES {cells}) AS c(cell, label, prediction)"
     return joins
 

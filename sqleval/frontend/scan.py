@@ -87,7 +87,7 @@ def scan(
         in 1e-100 .. 1e100.
     counts : str or mapping, optional
         The column that says how often each row stands: a count of 2 is the row twice, in values
-        and in intervals. Or the columns of the four counts:
+        and in intervals. Or the columns of the four counts, or of those that the metrics read:
         ``{"tp": "hits", "fp": ..., "fn": ..., "tn": ...}``.
     qid : str, optional
         The query that a ranked row belongs to.

@@ -13,6 +13,9 @@ Nulls = Literal["error", "drop"]
 #: The values of a column that says what each row was used for.
 ROLES = ("train", "validation", "test")
 
+#: The counts of a confusion matrix, and the label and the prediction of the rows that they count.
+CELLS = {"tp": (1, 1), "fp": (0, 1), "fn": (1, 0), "tn": (0, 0)}
+
 #: The arguments that have another name than their role.
 _ARGUMENTS = {"query": "qid", "count": "counts"}
 
@@ -140,7 +143,8 @@ class Binding:
     over : tuple of Column
         The keys of data sets, folds or runs, to average over.
     cells : tuple of (str, Column)
-        The columns of true and false positives and negatives, where the source has counts.
+        The columns of true and false positives and negatives, or of some of them, where the
+        source has counts.
     models : tuple of (str, Column)
         Model name and its score (or prediction) column, when several are compared.
     model_role : str

@@ -11,7 +11,7 @@ from sqleval.common.numbers import is_real_number
 from sqleval.common.sql_text import Scalar, quote
 from sqleval.errors import RequestError
 from sqleval.inputs.arguments import check_expected
-from sqleval.inputs.binding import Binding, Labels, Nulls, Task, name_argument
+from sqleval.inputs.binding import CELLS, Binding, Labels, Nulls, Task, name_argument
 from sqleval.inputs.key_sets import parse_sets
 from sqleval.inputs.lookup import Columns, find_column, list_unique_names
 from sqleval.inputs.positive import convert_class, convert_positive
@@ -79,17 +79,19 @@ def _find_mapping(
     return "score", None
 
 
-_CELLS = ("tp", "fp", "fn", "tn")
-
-
 def _find_cells(
     counts: Mapping[str, str], columns: Columns, where: str
 ) -> tuple[tuple[str, Column], ...]:
-    """Return the four columns of counts."""
-    if set(counts) != set(_CELLS):
-        raise RequestError(f"counts={dict(counts)!r} must name the columns of {', '.join(_CELLS)}")
+    """Return the columns of those of the four counts that there are."""
+    if not counts or not set(counts) <= set(CELLS):
+        raise RequestError(
+            f"counts={dict(counts)!r} must name the columns of {', '.join(CELLS)}, or of those "
+            "that the metrics need"
+        )
     cells = tuple(
-        (cell, find_column(columns, counts[cell], f"counts {cell}", where)) for cell in _CELLS
+        (cell, find_column(columns, counts[cell], f"counts {cell}", where))
+        for cell in CELLS
+        if cell in counts
     )
     for cell, column in cells:
         if not is_number(column.type):
@@ -101,8 +103,8 @@ def _recognise_counts(
     columns: Columns, prediction: Named, where: str
 ) -> tuple[str | None, Named, str | Mapping[str, str] | None]:
     """Recognise a table of counts by its columns, where no label is named."""
-    if all(cell in columns for cell in _CELLS):
-        return None, prediction, {cell: cell for cell in _CELLS}
+    if all(cell in columns for cell in CELLS):
+        return None, prediction, {cell: cell for cell in CELLS}
     if all(name in columns for name in ("label", "prediction", "n")):
         return "label", prediction or "prediction", "n"
     raise RequestError(

@@ -63,7 +63,7 @@ class Job(Strict):
     counts: str | dict[str, str] | None = Field(
         default=None,
         description="Column of the number of rows that a row stands for, or the columns of tp, fp, "
-        "fn and tn.",
+        "fn and tn, as far as the metrics read them.",
     )
     qid: str | None = Field(default=None, description="Column of the query of a ranked row.")
     positive: str | int | float | bool | None = Field(default=None, description="Positive label.")

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ import sqleval
 from sqleval import DataError, RequestError
 from sqleval.catalog import builtin, request
 from tests.support.cases import CASES, NAN, ROLES, drawn, rows_of
+from tests.support.comparison import assert_frame_equal
 from tests.support.small_inputs import (
     BINARY,
     CELLS,
@@ -253,7 +255,8 @@ def test_rows_with_a_nan_or_infinite_count_can_be_dropped(bad: float) -> None:
 @pytest.mark.parametrize(
     ("roles", "message"),
     [
-        ({"counts": {"tp": "tp", "fp": "fp", "fn": "fn"}}, "must name the columns of tp, fp, fn"),
+        ({"counts": {"tp": "tp", "fb": "fp"}}, "must name the columns of tp, fp, fn, tn, or of"),
+        ({"counts": {}}, "must name the columns of tp, fp, fn, tn, or of"),
         ({"counts": {**RENAMED}}, "counts tp='hits': no such column"),
         ({"counts": {**dict(zip(CELLS, CELLS, strict=True)), "tn": "g"}}, "counts tn='g' must be"),
         ({"counts": dict(zip(CELLS, CELLS, strict=True)), "label": "tp"}, "stand alone"),
@@ -268,6 +271,45 @@ def test_counts_that_do_not_fit_are_refused(roles: dict[str, Any], message: str)
     with pytest.raises(RequestError) as refused:
         sqleval.scan(COUNTS, **roles)
     assert message in str(refused.value)
+
+
+def test_metrics_ask_only_for_the_counts_that_they_read() -> None:
+    some = [dict.fromkeys(kept) for n in (1, 2, 3) for kept in combinations(CELLS, n)]
+    whole = sqleval.scan(COUNTS, by="run")
+    reading: dict[str, set[str]] = {}
+    for relation in builtin().relations("metric"):
+        if relation.family not in ("binary", "cost", "classification"):
+            continue
+        for kept in some:
+            bound = sqleval.scan(COUNTS, counts={cell: cell for cell in kept}, by="run")
+            try:
+                found = bound.evaluate(relation.name, ci=0.95)
+            except RequestError:
+                continue
+            same = ["run", "value", "low", "high"]
+            expected = whole.evaluate(relation.name, ci=0.95).collect().select(same)
+            assert_frame_equal(found.collect().select(same), expected)
+            if len(kept) < len(reading.get(relation.name, CELLS)):
+                reading[relation.name] = {*kept}
+    retrieved = {"tp", "fp", "fn"}
+    assert reading == {
+        "precision": {"tp", "fp"},
+        "recall": {"tp", "fn"},
+        "specificity": {"fp", "tn"},
+        "false_positive_rate": {"fp", "tn"},
+        "negative_predictive_value": {"fn", "tn"},
+        **dict.fromkeys(("f1", "f_beta", "jaccard", "fowlkes_mallows"), retrieved),
+        "precision_recall_mean": retrieved,
+        "cost_sensitive_precision": {"tp", "fp"},
+        "cost_sensitive_recall": {"tp", "fn"},
+    }
+    bound = sqleval.scan(COUNTS, counts=dict(zip(CELLS[:3], CELLS[:3], strict=True)))
+    with pytest.raises(RequestError, match=r"accuracy: .* names tp, fp, fn; tn must be there"):
+        bound.evaluate(["f1", "accuracy"])
+    with pytest.raises(RequestError, match=r"or name metrics \(--metric\) that read no others"):
+        bound.evaluate()
+    with pytest.raises(RequestError, match="tn must be there as well"):
+        bound.confusion()
 
 
 def test_a_missing_column_of_counts_is_named() -> None:
@@ -308,7 +350,10 @@ def test_counts_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixtur
     out = command(capsys, "evaluate", pairs, *named, "-m", "accuracy", "--format", "json")
     assert json.loads(out)[0]["value"] == close(56 / 68)
     err = command(capsys, "evaluate", cells, "--counts", "tp=hits", "-m", "f1", code=2)
-    assert "must name the columns of tp, fp, fn, tn" in err
+    assert "counts= (--counts) names tp; fp, fn must be there as well" in err
+    some = ("--counts", f"tp={RENAMED['tp']},fp={RENAMED['fp']}", "-m", "precision")
+    out = command(capsys, "evaluate", cells, *some, "--format", "json")
+    assert json.loads(out)[0]["value"] == close(precision_score(y, c))
 
 
 def test_every_metric_of_two_classes_takes_counts() -> None:
