@@ -14,7 +14,7 @@ from sqleval.history.opening import open_store
 from sqleval.history.retention import leave_out
 from sqleval.history.store import NO_RESULTS, Selection, Store, find_metric_kind, retry_while_busy
 from sqleval.jobs import changes, evaluation, gates, judging, states
-from sqleval.jobs.binding import bind_periods, prepare_metrics
+from sqleval.jobs.binding import bind_periods, open_job_engine, prepare_metrics
 from sqleval.jobs.counting import read_lake
 from sqleval.jobs.definitions import find_renamed_definitions, list_definitions, list_slice_sets
 from sqleval.jobs.due import list_gaps, list_mature_periods
@@ -140,6 +140,7 @@ def _run_job(job: Job, options: RunOptions, *, dry: bool) -> Run:
         writer = Writer(job, store, past.overview, definitions, columns, beside=beside)
         return _record_outage(writer, past, error, options, dry=dry)
     check_sources(job, lake.listings)
+    open_job_engine(job, lake.find_snapshot("source") or lake.find_snapshot("labels"))
     if (renamed := past.renamed) and not dry:
         retry_while_busy(lambda: store.replace_definitions(job.name, renamed))
     expectation = prepare_expectation(job, lake, past)
@@ -148,6 +149,7 @@ def _run_job(job: Job, options: RunOptions, *, dry: bool) -> Run:
     logger.info("planned", extra={**extra, "files": lake.files["file"].n_unique()})
     notes = [*note_rows_without_period(job, lake), *changes.list_lost_files(lake, files)]
     job, settled = _settle_job(job, lake, candidates, past, decisions)
+    _check_states(job, lake)
     candidates = list_definitions(job) if settled else candidates
     definitions = _choose_definitions(candidates, past.overview)
     gates.check_metrics(job, definitions["metric"].to_list())
@@ -274,6 +276,20 @@ def _settle_job(
     if settled is None or not is_open:
         return job, None
     return job.settle(settled.task, has_probabilities=settled.has_probabilities), settled
+
+
+def _check_states(job: Job, lake: Lake) -> None:
+    """Raise `RequestError` if the rows of a job have no state, until it has written one."""
+    newest = lake.periods[: -_NEWEST - 1 : -1]
+    if job.states is None or any(states.read_fingerprint(job, period) for period in newest):
+        return
+    for period in newest:
+        try:
+            predictions = bind_periods(job, lake, [period], [states.list_keys(job)])
+        except SqlevalError:
+            continue  # that is an error of the period
+        states.build_state(job, predictions, job.metrics)
+        return
 
 
 def _is_proven(job: Job, past: Past, candidates: Sequence[pl.DataFrame]) -> bool:

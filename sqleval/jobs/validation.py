@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from sqleval.common.visible import show_controls
 from sqleval.engines.base import Engine
 from sqleval.frontend.binding import bind_source
 from sqleval.frontend.predictions import Predictions
@@ -94,9 +95,9 @@ def check_job(job: Job) -> str:
 
 
 def _describe_keys(job: Job, keys: Sequence[str]) -> str:
-    """Return the names of slice keys, those that are expressions with their SQL."""
-    texts = job.expressions
-    return ", ".join(f"{key} = {texts[key]}" if key in texts else key for key in keys) or "all rows"
+    """Return the names of slice keys, those that are expressions with their SQL on one line."""
+    texts = {key: f"{key} = {' '.join(text.split())}" for key, text in job.expressions.items()}
+    return show_controls(", ".join(texts.get(key, key) for key in keys)) or "all rows"
 
 
 def _describe_reading(job: Job, predictions: Predictions) -> str:

@@ -20,6 +20,9 @@ WRONG = [
     ({"score": "q"}, "score='q': no such column"),
     ({"by": ["sex"]}, "no such column"),
     ({"replicates": 50, "ci": 0.9}, "replicates"),
+    ({"engine": "sial"}, "engine='sial' must be one of"),
+    ({"engine": "postgresql://me@host/db"}, "engine: is a database, and a job evaluates rows itse"),
+    ({"states": "states", "by": ["squares"]}, "by='squares': a state has a column of that name"),
     ({"notify": {"webhook": {"env": "SQLEVAL_NOWHERE"}}}, "SQLEVAL_NOWHERE is not set"),
 ]
 
@@ -28,7 +31,7 @@ WRONG = [
 def test_a_run_refuses_what_validate_refuses(
     changes: dict[str, Any], message: str, lake: Lake
 ) -> None:
-    lake.put(rows().with_columns(p=pl.col("y")))
+    lake.put(rows().with_columns(p=pl.col("y"), squares=pl.col("seg")))
     lake.backfill()
     # The job is changed, and no period is due; or it has not run yet.
     for history in ("history.duckdb", "other.duckdb"):

@@ -108,6 +108,8 @@ def test_an_expression_gives_the_values_of_evaluate(tmp_path: Path, states: str 
 def test_validate_prints_expressions_and_checks_them(lake: Lake) -> None:
     said = check_job(lake.job(by={"seg": "seg", "band": BAND}))
     assert f"2 metrics by band = {BAND}, seg, 0 gates" in said
+    said = check_job(lake.job(by={"band": BAND.replace(" WHEN", "\n  WHEN"), "\x1b[2J": "p > 0"}))
+    assert f"by \\x1b[2J = p > 0, band = {BAND}, " in said
     for by, message in {
         "keys % 2": r"by='keys': no such column in .*did you mean 'key'.*\(columns: key, y, p",
         "p > (SELECT 1)": "may not hold a subquery",
