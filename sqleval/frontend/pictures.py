@@ -12,8 +12,10 @@ from sqleval.catalog import request
 from sqleval.common.sql_text import Value
 from sqleval.curves.bands import ENDS
 from sqleval.errors import RequestError
+from sqleval.frontend.plan import BITS_OF_CURVES
 from sqleval.plots import charts
 from sqleval.plots.parts import join_by_keys
+from sqleval.plots.thinning import COLUMNS
 
 
 def draw(
@@ -38,7 +40,10 @@ def draw(
         name, relation_columns = curve_request.name, curve_request.relation.columns
         if not request.has_parameter(curve, "bins", predictions.catalogue):
             bins = cast("int | None", params.get("bins"))
-        frame = predictions.curve(curve, **bands, **params).collect()
+        if bands.get("ci") is None:
+            frame = collect_points(predictions, curve, params)
+        else:
+            frame = predictions.curve(curve, **bands, **params).collect()
     curve_columns = (*relation_columns, *ENDS)
     keys = [column for column in frame.columns if column not in curve_columns]
     costs = (parameters.get("cost_fn", 1.0), parameters.get("cost_fp", 1.0))
@@ -54,6 +59,44 @@ def draw(
         costs=cast("tuple[float, float]", costs) if has_costs else None,
         ci=bands.get("ci"),
     )
+
+
+def collect_points(predictions: Any, curve: str, params: Mapping[str, Value]) -> pl.DataFrame:
+    """Return the points of a curve for its picture.
+
+    Where there may be more scores than a picture can show, these are the points at the lowest
+    scores of bins, which are exact, if no two neighbours are further apart than the picture shows.
+    All scores would have to be sorted, and to fit into memory.
+
+    Parameters
+    ----------
+    predictions : Predictions
+        The bound rows.
+    curve : str
+        The name of a curve.
+    params : mapping
+        Its parameters.
+    """
+    lazy = predictions.curve(curve, **params)
+    source, binding = predictions.source, predictions.binding
+    is_readable_twice = binding.state is None and not source.once
+    may_be_dense = source.is_large and not predictions.engine.is_distributed
+    if is_readable_twice and may_be_dense and not binding.is_expected and "bins" not in params:
+        chosen = request.parse_curve(curve, params, predictions.task, predictions.catalogue)
+        style = charts.LINES.get(chosen.name)
+        if style is not None and not style.points and chosen.depends_on("score_counts"):
+            points = predictions.curve(curve, bins=BITS_OF_CURVES, **params).collect()
+            if _is_dense(points, style.x, chosen.relation.columns):
+                return points
+    return lazy.collect()
+
+
+def _is_dense(points: pl.DataFrame, x: str, columns: Sequence[str]) -> bool:
+    """Whether no two neighbours on a line are further apart than a column of the picture."""
+    keys = [name for name in points.columns if name not in columns]
+    step = pl.col(x).diff().abs()
+    largest = points.select((step.over(keys) if keys else step).max()).item()
+    return largest is None or largest <= 1 / COLUMNS
 
 
 def _collect_facts(

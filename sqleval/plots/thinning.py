@@ -4,9 +4,12 @@ from collections.abc import Sequence
 
 import polars as pl
 
+#: The columns into which a picture is divided: more than it has pixels across.
+COLUMNS = 1000
+
 
 def thin(
-    frame: pl.DataFrame, x: str, y: str, keys: Sequence[str] = (), *, columns: int = 1000
+    frame: pl.DataFrame, x: str, y: str, keys: Sequence[str] = (), *, columns: int = COLUMNS
 ) -> pl.DataFrame:
     """Remove the rows of a curve that do not change its picture.
 

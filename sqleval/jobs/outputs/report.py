@@ -14,6 +14,7 @@ import polars as pl
 from sqleval.common.pages import load_page
 from sqleval.common.whole_file import remove_drafts, write_text
 from sqleval.errors import SqlevalError, UnmatchedRows
+from sqleval.frontend.pictures import collect_points
 from sqleval.history.store import Selection, format_slice
 from sqleval.jobs.binding import bind_periods, find_period_key
 from sqleval.jobs.outputs.results import describe_counts, describe_incidents, list_problems
@@ -48,7 +49,7 @@ def _draw_curves(run: Run, period: str) -> list[str]:
         with warnings.catch_warnings():
             # Labels of other periods match no row here.
             warnings.simplefilter("ignore", UnmatchedRows)
-            frame = predictions.curve(name, drop_intermediate=True).collect().drop(key)
+            frame = collect_points(predictions, name, {"drop_intermediate": True}).drop(key)
         keys = ["model"] if "model" in frame.columns else []
         drawn.append(charts.write_svg(charts.draw_curve(f"{name}_curve", frame, keys)))
     return drawn
