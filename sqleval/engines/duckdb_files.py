@@ -24,8 +24,6 @@ _BUSY = ("could not set lock", "different configuration", "conflict", "unique fi
 #: The connection in memory to which the last file was attached, by process, file and limits: to
 #: attach the file again takes a twentieth of the time of another connection.
 _open_connections: dict[tuple[Any, ...], duckdb.DuckDBPyConnection] = {}
-#: The error of a statement that reads a table which is not there.
-MissingTable = duckdb.CatalogException
 #: One thread at a time has a file attached.
 _ONE_AT_A_TIME = threading.RLock()
 

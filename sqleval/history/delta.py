@@ -10,6 +10,7 @@ import polars as pl
 from sqleval.common.imports import import_optional
 from sqleval.common.sql_text import write_literal
 from sqleval.errors import EngineError, StoreBusy, join_lines
+from sqleval.history import schema
 from sqleval.history.store import ALL, TABLES, Selection, write_conditions
 
 
@@ -25,19 +26,19 @@ class Delta:
 
     def read(self, table: str, job: str | None = None, only: Selection = ALL) -> pl.DataFrame:
         """Return the rows of a table, optionally of one job; a missing table is empty."""
-        delta, schema = self._import_delta(), only.list_columns(table)
+        delta, types = self._import_delta(), only.list_columns(table)
         where = write_conditions(job, only, write_literal)
         start = "SELECT DISTINCT" if only.distinct else "SELECT"
-        statement = f"{start} {only.write_columns(table)} FROM history{where}"
         with self._translate_errors():
-            try:
-                rows = delta.DeltaTable(f"{self.path}/{table}", storage_options=dict(self.options))
-            except delta.exceptions.TableNotFoundError:
-                return pl.DataFrame(schema=schema)
+            rows = self._load(table)
+            if rows is None:
+                return pl.DataFrame(schema=types)
+            source = schema.write_relation(table, _list_columns(rows), "history")
+            statement = f"{start} {only.write_columns(table)} FROM {source}{where}"
             # DataFusion's query reads only the files, row groups and pages that it needs.
             query = delta.QueryBuilder().register("history", rows).execute(statement)
             frame = pl.DataFrame(query)
-        return frame.select(pl.col(name).cast(kind) for name, kind in schema.items())
+        return frame.select(pl.col(name).cast(kind) for name, kind in types.items())
 
     def replace(
         self,
@@ -68,18 +69,17 @@ class Delta:
 
     def replace_definitions(self, job: str, definitions: Mapping[str, str]) -> None:
         """Replace definition hashes in the results of a job: old hash to new hash."""
-        delta = self._import_delta()
-        path = f"{self.path}/sqleval_history"
         cases = " ".join(
             f"WHEN {write_literal(old)} THEN {write_literal(new)}"
             for old, new in definitions.items()
         )
         olds = ", ".join(map(write_literal, definitions))
         with self._translate_errors():
-            delta.DeltaTable(path, storage_options=dict(self.options)).update(
-                updates={"definition": f"CASE definition {cases} END"},
-                predicate=f"job = {write_literal(job)} AND definition IN ({olds})",
-            )
+            if (table := self._load("sqleval_history")) is not None:
+                table.update(
+                    updates={"definition": f"CASE definition {cases} END"},
+                    predicate=f"job = {write_literal(job)} AND definition IN ({olds})",
+                )
 
     def remove(self, job: str, periods: Sequence[str]) -> None:
         """Remove the results of these periods, and those that they had replaced."""
@@ -101,15 +101,27 @@ class Delta:
 
     def _list_tables(self, *names: str) -> Iterator[Any]:
         """Yield the tables that exist."""
-        delta, options = self._import_delta(), dict(self.options)
         for name in names:
-            path = f"{self.path}/{name}"
             with self._translate_errors():
-                exists = delta.DeltaTable.is_deltatable(path, storage_options=options)
-            if exists:
-                with self._translate_errors():
-                    table = delta.DeltaTable(path, storage_options=options)
+                table = self._load(name)
+            if table is not None:
                 yield table
+
+    def _load(self, name: str) -> Any:
+        """Return a table, or None if there is none yet.
+
+        Raises
+        ------
+        EngineError
+            If it is of a newer version.
+        """
+        delta = self._import_delta()
+        try:
+            table = delta.DeltaTable(f"{self.path}/{name}", storage_options=dict(self.options))
+        except delta.exceptions.TableNotFoundError:
+            return None
+        schema.check_version(table.metadata().description, self.path)
+        return table
 
     @contextmanager
     def _translate_errors(self) -> Generator[None]:
@@ -127,16 +139,43 @@ class Delta:
             text = str(error).splitlines()[0]
             raise EngineError(f"the history {self.path}: {text}") from error
 
-    def _write(self, table: str, frame: pl.DataFrame, where: str | None) -> None:
+    def _write(self, name: str, frame: pl.DataFrame, where: str | None) -> None:
         delta = self._import_delta()
-        path = f"{self.path}/{table}"
-        options = dict(self.options)
         with self._translate_errors():
-            if not delta.DeltaTable.is_deltatable(path, storage_options=options):
-                empty = pl.DataFrame(schema=TABLES[table])
-                # mode=ignore: another job may have created the table just now.
-                delta.write_deltalake(
-                    path, empty, mode="ignore", partition_by=["job"], storage_options=options
-                )
+            table = self._load(name)
+            if table is None:
+                table = self._create(name)
+            _upgrade(delta, table, name)
             mode = "append" if where is None else "overwrite"
-            delta.write_deltalake(path, frame, mode=mode, predicate=where, storage_options=options)
+            delta.write_deltalake(table, frame, mode=mode, predicate=where)
+
+    def _create(self, name: str) -> Any:
+        """Create a table and return it, or that which another job has created just now."""
+        self._import_delta().write_deltalake(
+            f"{self.path}/{name}",
+            pl.DataFrame(schema=TABLES[name]),
+            mode="ignore",
+            partition_by=["job"],
+            description=schema.write_version(None),
+            storage_options=dict(self.options),
+        )
+        return self._load(name)
+
+
+def _list_columns(table: Any) -> list[str]:
+    return [field.name for field in table.schema().fields]
+
+
+def _upgrade(delta: Any, table: Any, name: str) -> None:
+    """Add the columns that a table of an older version lacks, and then the version.
+
+    If another run does so at the same time, the store is busy for the second one.
+    """
+    missing = schema.list_missing_columns(name, _list_columns(table))
+    if missing:
+        empty: Any = pl.DataFrame(schema=TABLES[name])
+        fields = delta.Schema.from_arrow(empty.to_arrow().schema).fields
+        table.alter.add_columns([each for each in fields if each.name in missing])
+    description = table.metadata().description
+    if schema.read_version(description) < schema.VERSION:
+        table.alter.set_table_description(schema.write_version(description))

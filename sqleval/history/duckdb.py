@@ -4,50 +4,70 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 
 from sqleval.common.arrow import ArrowStream
-from sqleval.engines.duckdb_files import MissingTable, database
+from sqleval.common.sql_text import quote, write_literal
+from sqleval.engines.duckdb_files import database
 from sqleval.errors import EngineError
-from sqleval.history.store import (
-    ALL,
-    TABLES,
-    Parameters,
-    Selection,
-    define_columns,
-    write_conditions,
-)
+from sqleval.history import schema
+from sqleval.history.store import ALL, TABLES, Parameters, Selection, write_conditions
+
+_CATALOG = """
+SELECT t.table_name, LIST(c.column_name), t.comment
+FROM duckdb_tables() AS t JOIN duckdb_columns() AS c USING (table_oid, database_name)
+WHERE t.database_name = 'file' AND t.schema_name = 'main'
+GROUP BY ALL
+UNION ALL
+SELECT view_name, NULL, NULL FROM duckdb_views()
+WHERE database_name = 'file' AND schema_name = 'main'
+"""
+
+
+class _Stored(NamedTuple):
+    """What a history has: the columns of each table, and the description of the results."""
+
+    columns: dict[str, list[str]]
+    description: str | None
 
 
 @contextmanager
-def _open(path: str, *, read_only: bool = False) -> Generator[Any]:
-    """Yield a connection to a history, which has tables alone.
+def _open(path: str, *, read_only: bool = False) -> Generator[tuple[Any, _Stored]]:
+    """Yield a connection to a history, and what the history has.
 
     Raises
     ------
     EngineError
-        If a view has the name of a table.
+        If a view has the name of a table, or the history is of a newer version.
     """
     with database(path, read_only=read_only) as con:
-        views = con.execute(
-            "SELECT view_name FROM duckdb_views() WHERE database_name = 'file'"
-        ).fetchall()
-        if view := next((name for (name,) in views if name in TABLES), None):
+        rows = con.execute(_CATALOG).fetchall()
+        if view := next((name for name, cols, _ in rows if cols is None and name in TABLES), None):
             raise EngineError(f"the history {path}: {view} is a view, and must be a table")
-        yield con
+        descriptions = {name: text for name, _, text in rows}
+        stored = _Stored({name: c for name, c, _ in rows}, descriptions.get("sqleval_history"))
+        schema.check_version(stored.description, path)
+        yield con, stored
 
 
-def _create_tables(con: Any) -> None:
-    """Create the tables that a new file, or one of an older release, lacks."""
-    stored = con.execute(
-        "SELECT table_name FROM duckdb_tables() "
-        "WHERE database_name = 'file' AND schema_name = 'main'"
-    ).fetchall()
+def _upgrade(con: Any, stored: _Stored) -> None:
+    """Create what a new file, or one of an older version, lacks."""
     for table in TABLES:
-        if (table,) not in stored:
-            con.execute(f"CREATE TABLE file.{table} ({define_columns(table)})")
+        if table not in stored.columns:
+            con.execute(f"CREATE TABLE file.{table} ({schema.define_columns(table)})")
+            continue
+        for name, kind in schema.list_missing_columns(table, stored.columns[table]).items():
+            con.execute(f"ALTER TABLE file.{table} ADD COLUMN {quote(name)} {kind}")
+    if schema.read_version(stored.description) < schema.VERSION:
+        _describe(con, stored)
+
+
+def _describe(con: Any, stored: _Stored) -> None:
+    """Write the schema version into the description of the results."""
+    text = write_literal(schema.write_version(stored.description))
+    con.execute(f"COMMENT ON TABLE file.sqleval_history IS {text}")
 
 
 @contextmanager
@@ -57,8 +77,8 @@ def _create(path: str) -> Generator[Any]:
         Path(path).parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise EngineError(f"the history {path}: {error}") from error
-    with _open(path) as con:
-        _create_tables(con)
+    with _open(path) as (con, stored):
+        _upgrade(con, stored)
         yield con
 
 
@@ -83,21 +103,20 @@ class DuckDB:
 
     def read(self, table: str, job: str | None = None, only: Selection = ALL) -> pl.DataFrame:
         """Return the rows of a table, optionally of one job; a missing table is empty."""
-        schema = only.list_columns(table)
+        types = only.list_columns(table)
         if not Path(self.path).exists():
-            return pl.DataFrame(schema=schema)
+            return pl.DataFrame(schema=types)
         columns = only.write_columns(table)
         parameters = Parameters()
         where = write_conditions(job, only, parameters.place)
         # Rows come in the order in which they were written: DuckDB keeps it, with no time to sort.
         start = "SELECT DISTINCT" if only.distinct else "SELECT"
-        statement = f"{start} {columns} FROM file.{table}{where}"
-        with _open(self.path, read_only=True) as con:
-            try:
-                rows = con.sql(statement, params=parameters.values)
-            except MissingTable:
-                return pl.DataFrame(schema=schema)
-            return pl.DataFrame(ArrowStream(rows), schema_overrides=schema)
+        with _open(self.path, read_only=True) as (con, stored):
+            if table not in stored.columns:
+                return pl.DataFrame(schema=types)
+            source = schema.write_relation(table, stored.columns[table], f"file.{table}")
+            rows = con.sql(f"{start} {columns} FROM {source}{where}", params=parameters.values)
+            return pl.DataFrame(ArrowStream(rows), schema_overrides=types)
 
     def replace(
         self,
@@ -128,7 +147,7 @@ class DuckDB:
 
     def replace_definitions(self, job: str, definitions: Mapping[str, str]) -> None:
         """Replace definition hashes in the results of a job: old hash to new hash."""
-        with _open(self.path) as con:
+        with _open(self.path) as (con, _):
             con.executemany(
                 "UPDATE file.sqleval_history SET definition = ? WHERE job = ? AND definition = ?",
                 [[new, job, old] for old, new in definitions.items()],
@@ -136,18 +155,19 @@ class DuckDB:
 
     def remove(self, job: str, periods: Sequence[str]) -> None:
         """Remove the results of these periods, and those that they had replaced."""
-        with _open(self.path) as con:
-            _create_tables(con)
+        with _open(self.path) as (con, stored):
+            _upgrade(con, stored)
             for table in ("sqleval_history", "sqleval_restated"):
                 _remove(con, table, job, periods)
 
     def compact(self) -> None:
         """Write each table anew, to the free blocks, so that the end of the file is cut off."""
-        with _open(self.path) as con:
-            _create_tables(con)
+        with _open(self.path) as (con, stored):
+            _upgrade(con, stored)
             for table in TABLES:
                 con.execute(
                     f"CREATE TABLE file._compacted AS SELECT * FROM file.{table} ORDER BY rowid"
                 )
                 con.execute(f"DROP TABLE file.{table}")
                 con.execute(f"ALTER TABLE file._compacted RENAME TO {table}")
+            _describe(con, stored)

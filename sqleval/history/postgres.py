@@ -12,15 +12,10 @@ import polars as pl
 
 from sqleval.common.imports import import_optional
 from sqleval.common.postgres import PostgresDatabase
+from sqleval.common.sql_text import quote, write_literal
 from sqleval.errors import EngineError, StoreBusy, get_first_line
-from sqleval.history.store import (
-    ALL,
-    TABLES,
-    Parameters,
-    Selection,
-    define_columns,
-    write_conditions,
-)
+from sqleval.history import schema
+from sqleval.history.store import ALL, TABLES, Parameters, Selection, write_conditions
 
 #: SQLSTATE: serialization failure, deadlock, too many connections, server starting, lock timeout.
 _BUSY = ("40001", "40P01", "53300", "57P03", "55P03")
@@ -30,11 +25,15 @@ _INDEX = (
     "CREATE INDEX IF NOT EXISTS sqleval_history_by_period "
     f"ON sqleval_history (job, period{_COLLATE})"
 )
-_EXISTING = " UNION ALL ".join(
-    f"SELECT '{table}' WHERE to_regclass('{table}') IS NOT NULL" for table in TABLES
+#: The columns of each table, NULL without it, and the description of the results.
+_CATALOG = " UNION ALL ".join(
+    f"SELECT '{table}', (SELECT string_agg(attname, ' ') FROM pg_attribute "
+    f"WHERE attrelid = to_regclass('{table}') AND attnum > 0 AND NOT attisdropped), "
+    "obj_description(to_regclass('sqleval_history'), 'pg_class')"
+    for table in TABLES
 )
-_LACKS_INDEX = (
-    "SELECT to_regclass('sqleval_history_by_period') IS NULL AND pg_has_role(relowner, 'USAGE') "
+_OWNED = (
+    "SELECT pg_has_role(relowner, 'USAGE'), to_regclass('sqleval_history_by_period') IS NOT NULL "
     "FROM pg_class WHERE oid = 'sqleval_history'::regclass"
 )
 #: How long a writer waits for another one before it raises `StoreBusy`.
@@ -66,27 +65,6 @@ def _set_password(password: str | None) -> Generator[None]:
                 os.environ["PGPASSWORD"] = before
 
 
-def _create_tables(cursor: Any) -> None:
-    """Create what an empty database, or one of an older release, lacks; wait for other writers.
-
-    Where nothing is lacking, rights on the rows are enough: CREATE ... IF NOT EXISTS asks for those
-    to create, and CREATE INDEX for the owner.
-    """
-    cursor.execute(f"SET LOCAL lock_timeout = '{_LOCK_TIMEOUT}'")
-    # CREATE TABLE IF NOT EXISTS fails if two sessions run it at the same time.
-    cursor.execute(_LOCK, ("",))
-    cursor.execute(_EXISTING)
-    existing = {name for (name,) in cursor.fetchall()}
-    for table in TABLES:
-        if table not in existing:
-            columns = f"ordinal BIGSERIAL PRIMARY KEY, {define_columns(table)}"
-            cursor.execute(f"CREATE TABLE IF NOT EXISTS {table} ({columns})")
-    # Tables of older releases have none; it saves time, and may be left to the owner.
-    cursor.execute(_LACKS_INDEX)
-    if cursor.fetchone()[0]:
-        cursor.execute(_INDEX)
-
-
 @dataclass(frozen=True)
 class PostgreSQL:
     """Tables in the first schema of the search path."""
@@ -112,19 +90,67 @@ class PostgreSQL:
             text = get_first_line(error)
             raise kind(f"the history {self.url}: {text}") from None
 
+    def _read_catalog(self, cursor: Any) -> tuple[dict[str, list[str]], str | None]:
+        """Return the columns of each table that exists, and the description of the results.
+
+        Raises
+        ------
+        EngineError
+            If the history is of a newer version.
+        """
+        cursor.execute(_CATALOG)
+        rows = cursor.fetchall()
+        description = rows[0][2]
+        schema.check_version(description, self.url)
+        return {table: names.split() for table, names, _ in rows if names}, description
+
+    def _upgrade(self, cursor: Any) -> None:
+        """Create what an empty database, or one of an older version, lacks.
+
+        It waits for other writers. Where nothing is lacking, rights on the rows are enough:
+        CREATE ... IF NOT EXISTS asks for those to create, and most else for the owner.
+        """
+        cursor.execute(f"SET LOCAL lock_timeout = '{_LOCK_TIMEOUT}'")
+        # CREATE TABLE IF NOT EXISTS fails if two sessions run it at the same time.
+        cursor.execute(_LOCK, ("",))
+        stored, description = self._read_catalog(cursor)
+        for table in TABLES:
+            if table not in stored:
+                columns = f"ordinal BIGSERIAL PRIMARY KEY, {schema.define_columns(table)}"
+                cursor.execute(f"CREATE TABLE IF NOT EXISTS {table} ({columns})")
+        cursor.execute(_OWNED)
+        is_owned, has_index = cursor.fetchone()
+        for table, columns in stored.items():
+            missing = schema.list_missing_columns(table, columns)
+            if missing and not is_owned:
+                raise EngineError(
+                    f"the history {self.url}: the table {table} is of an older version and lacks "
+                    f"{', '.join(missing)}; a run by its owner adds them"
+                )
+            for name, kind in missing.items():
+                cursor.execute(f"ALTER TABLE {table} ADD COLUMN {quote(name)} {kind}")
+        # These are left to the owner: the index saves time, and later versions need the mark.
+        if is_owned and not has_index:
+            cursor.execute(_INDEX)
+        if is_owned and schema.read_version(description) < schema.VERSION:
+            text = write_literal(schema.write_version(description))
+            cursor.execute(f"COMMENT ON TABLE sqleval_history IS {text}")
+
     def read(self, table: str, job: str | None = None, only: Selection = ALL) -> pl.DataFrame:
         """Return the rows of a table, optionally of one job; a missing table is empty."""
-        schema = only.list_columns(table)
+        types = only.list_columns(table)
         columns = only.write_columns(table)
         parameters = Parameters()
         where = write_conditions(job, only, parameters.place, _COLLATE)
         start, end = ("SELECT DISTINCT", "") if only.distinct else ("SELECT", " ORDER BY ordinal")
         with self._connect() as cursor:
-            cursor.execute("SELECT to_regclass($1) IS NOT NULL", (table,))
-            if not cursor.fetchone()[0]:
-                return pl.DataFrame(schema=schema)
-            cursor.execute(f"{start} {columns} FROM {table}{where}{end}", parameters.values or None)
-            return pl.DataFrame(cursor.fetch_arrow_table(), schema_overrides=schema)
+            stored, _ = self._read_catalog(cursor)
+            if table not in stored:
+                return pl.DataFrame(schema=types)
+            source = schema.write_relation(table, stored[table], table)
+            statement = f"{start} {columns} FROM {source}{where}{end}"
+            cursor.execute(statement, parameters.values or None)
+            return pl.DataFrame(cursor.fetch_arrow_table(), schema_overrides=types)
 
     def replace(
         self,
@@ -139,7 +165,7 @@ class PostgreSQL:
         The rows of ``restated`` are added to what earlier calls have added.
         """
         with self._connect() as cursor:
-            _create_tables(cursor)
+            self._upgrade(cursor)
             if periods:
                 cursor.execute(
                     "DELETE FROM sqleval_history "
@@ -156,7 +182,7 @@ class PostgreSQL:
     def remove(self, job: str, periods: Sequence[str]) -> None:
         """Remove the results of these periods, and those that they had replaced."""
         with self._connect() as cursor:
-            _create_tables(cursor)
+            self._upgrade(cursor)
             for table in ("sqleval_history", "sqleval_restated"):
                 cursor.execute(
                     f"DELETE FROM {table} "
@@ -170,12 +196,13 @@ class PostgreSQL:
     def append(self, table: str, rows: pl.DataFrame) -> None:
         """Add rows to a table."""
         with self._connect() as cursor:
-            _create_tables(cursor)
+            self._upgrade(cursor)
             cursor.adbc_ingest(table, rows.to_arrow(), mode="append")
 
     def replace_definitions(self, job: str, definitions: Mapping[str, str]) -> None:
         """Replace definition hashes in the results of a job: old hash to new hash."""
         with self._connect() as cursor:
+            self._read_catalog(cursor)
             cursor.executemany(
                 "UPDATE sqleval_history SET definition = $1 WHERE job = $2 AND definition = $3",
                 [(new, job, old) for old, new in definitions.items()],

@@ -115,16 +115,10 @@ KEYS_DEFINITION = "keys_definition"
 _COMPUTED = {**FLAGS, KEYS_DEFINITION: f"SUBSTR(definition, {DIGITS + 1})"}
 
 #: SQL type by Polars type.
-_SQL_TYPES = {"String": "TEXT", "Float64": "DOUBLE PRECISION", "Int64": "BIGINT"}
+SQL_TYPES = {"String": "TEXT", "Float64": "DOUBLE PRECISION", "Int64": "BIGINT"}
 
 #: No results: a frame of this many columns takes longer to make than to filter.
 NO_RESULTS = pl.DataFrame(schema=RESULTS)
-
-
-def define_columns(table: str) -> str:
-    """Return the column definitions of a table, for CREATE TABLE."""
-    return ", ".join(f"{quote(n)} {_SQL_TYPES[str(kind)]}" for n, kind in TABLES[table].items())
-
 
 #: Seconds after which a busy store is an error.
 _TIMEOUT = 180

@@ -9,8 +9,10 @@ import pytest
 
 from sqleval.errors import EngineError, StoreBusy
 from sqleval.history.opening import open_store
-from sqleval.history.store import TABLES, define_columns
+from sqleval.history.schema import VERSION, define_columns
+from sqleval.history.store import TABLES
 from tests.core.history import test_history as stores
+from tests.core.history import test_upgrades as upgrades
 from tests.core.history.test_history import results
 from tests.support.engines import PostgreSQL
 
@@ -35,6 +37,61 @@ test_a_store_reads_what_is_selected = stores.test_a_store_reads_what_is_selected
 test_old_periods_are_removed_from_one_job = stores.test_old_periods_are_removed_from_one_job
 test_definitions_of_one_job_are_renamed = stores.test_definitions_of_one_job_are_renamed
 test_six_writers_at_one_time_lose_nothing = stores.test_six_writers_at_one_time_lose_nothing
+
+
+class Hand:
+    """Changes a history by hand, without a store."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+
+    def create(self) -> None:
+        with psycopg.connect(self.url) as con:
+            for table, frame in upgrades.list_old_tables().items():
+                kinds = {"String": "TEXT", "Float64": "DOUBLE PRECISION", "Int64": "BIGINT"}
+                columns = ", ".join(f"{n} {kinds[str(kind)]}" for n, kind in frame.schema.items())
+                con.execute(f"CREATE TABLE {table} (ordinal BIGSERIAL PRIMARY KEY, {columns})")
+                names, places = ", ".join(frame.columns), ", ".join(["%s"] * frame.width)
+                insert = f"INSERT INTO {table} ({names}) VALUES ({places})"
+                con.cursor().executemany(insert, frame.rows())
+
+    def describe(self, text: str | None = None) -> str | None:
+        with psycopg.connect(self.url) as con:
+            if text is not None:
+                con.execute(f"COMMENT ON TABLE sqleval_history IS '{text}'")
+            query = "SELECT obj_description('sqleval_history'::regclass, 'pg_class')"
+            return (con.execute(query).fetchone() or (None,))[0]
+
+    def look(self) -> object:
+        columns = "SELECT table_name, column_name FROM information_schema.columns"
+        with psycopg.connect(self.url) as con:
+            tables = con.execute(f"{columns} WHERE table_name LIKE 'sqleval%' ORDER BY 1, 2")
+            rows = con.execute("SELECT xmin::TEXT, * FROM sqleval_history ORDER BY ordinal")
+            return tables.fetchall(), rows.fetchall()
+
+
+@pytest.fixture
+def hand(url: str) -> Hand:
+    return Hand(url)
+
+
+test_an_older_history_is_read_as_it_is = upgrades.test_an_older_history_is_read_as_it_is
+test_an_older_history_gets_what_it_lacks_when_a_run_writes = (
+    upgrades.test_an_older_history_gets_what_it_lacks_when_a_run_writes
+)
+test_a_history_of_the_first_version_keeps_its_description = (
+    upgrades.test_a_history_of_the_first_version_keeps_its_description
+)
+test_a_newer_history_is_refused_by_every_call = (
+    upgrades.test_a_newer_history_is_refused_by_every_call
+)
+test_writers_that_upgrade_at_once_all_succeed = (
+    upgrades.test_writers_that_upgrade_at_once_all_succeed
+)
+test_runs_that_upgrade_at_once_are_green = upgrades.test_runs_that_upgrade_at_once_are_green
+test_run_and_validate_refuse_a_newer_history_alike = (
+    upgrades.test_run_and_validate_refuse_a_newer_history_alike
+)
 
 
 def test_an_older_table_of_postgresql_gets_its_index(
@@ -94,12 +151,21 @@ def test_rights_on_rows_are_enough(server: PostgreSQL, url: str) -> None:
         con.execute("CREATE ROLE writer LOGIN")
         con.execute("REVOKE CREATE ON SCHEMA public FROM PUBLIC")
         con.execute(f"GRANT SELECT, INSERT, UPDATE, DELETE ON {names} TO writer")
+        con.execute("COMMENT ON TABLE sqleval_history IS NULL")
         con.execute("GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO writer")
         con.execute("DROP INDEX sqleval_history_by_period")
     writer = open_store(f"{url}{'&' if '?' in url else '?'}user=writer")
     writer.replace("a", ["2026-02"], results("a", ["2026-02"]), None)
     assert len(writer.read("sqleval_history")) == 2 * len(results("a", ["2026-01"]))
     writer.remove("a", ["2026-01", "2026-02"])
+    with psycopg.connect(url, autocommit=True) as con:
+        con.execute("ALTER TABLE sqleval_history DROP COLUMN matured")
+    lacks = "the table sqleval_history is of an older version and lacks matured; a run by its owner"
+    with pytest.raises(EngineError, match=lacks):
+        writer.replace("a", ["2026-02"], results("a", ["2026-02"]), None)
+    open_store(url).replace("a", ["2026-02"], results("a", ["2026-02"]), None)
+    writer.replace("a", ["2026-02"], results("a", ["2026-02"]), None)
+    assert Hand(url).describe() == f"schema version {VERSION}"
     with psycopg.connect(url, autocommit=True) as con:
         con.execute("DROP OWNED BY writer")
         con.execute(f"DROP TABLE {names}")
