@@ -13,6 +13,12 @@ from sqleval.errors import EngineError, StoreBusy, join_lines
 from sqleval.history import schema
 from sqleval.history.store import ALL, TABLES, Selection, write_conditions
 
+#: A file that no version needs stays for so many hours: readers and writers take seconds.
+_KEPT_HOURS = 12
+_RETENTION = "delta.deletedFileRetentionDuration"
+#: A run writes the files of its job together if a table has more of them.
+_MANY_FILES = 32
+
 
 @dataclass(frozen=True)
 class Delta:
@@ -90,14 +96,23 @@ class Delta:
                 table.delete(f"job = {write_literal(job)} AND period IN ({names})")
 
     def compact(self) -> None:
-        """Write small files together, and delete those that are in no version that is kept.
+        """Write small files together, and delete those that no version needs any more.
 
-        How long versions are kept is a property of the table: a week, if it is not set.
+        They stay for 12 hours, or as long as a property of the table says.
         """
         for table in self._list_tables(*TABLES):
             with self._translate_errors():
                 table.optimize.compact()
-                table.vacuum(dry_run=False)
+                _vacuum(table)
+
+    def tidy(self, job: str) -> None:
+        """Do the same after a run: files are written together if its job has many of them."""
+        of_job = [("job", "=", job)]
+        for table in self._list_tables(*TABLES):
+            with self._translate_errors():
+                if len(table.file_uris(file_pruning_predicate=of_job)) > _MANY_FILES:
+                    table.optimize.compact(partition_filters=of_job)
+                _vacuum(table)
 
     def _list_tables(self, *names: str) -> Iterator[Any]:
         """Yield the tables that exist."""
@@ -179,3 +194,13 @@ def _upgrade(delta: Any, table: Any, name: str) -> None:
     description = table.metadata().description
     if schema.read_version(description) < schema.VERSION:
         table.alter.set_table_description(schema.write_version(description))
+
+
+def _vacuum(table: Any) -> None:
+    """Delete the files that no version needs any more, and those of writers that were killed."""
+    hours = None if _RETENTION in table.metadata().configuration else _KEPT_HOURS
+    # Full: the log forgets removed files after a week, those of a monthly job before the next run.
+    options = {"retention_hours": hours, "enforce_retention_duration": False, "full": True}
+    # It writes two versions, also if there is nothing to delete.
+    if table.vacuum(dry_run=True, **options):
+        table.vacuum(dry_run=False, **options)

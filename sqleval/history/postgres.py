@@ -193,6 +193,9 @@ class PostgreSQL:
     def compact(self) -> None:
         """Leave it to the server, whose autovacuum makes the space of removed rows free."""
 
+    def tidy(self, job: str) -> None:
+        """Leave it to the server, as `compact` does."""
+
     def append(self, table: str, rows: pl.DataFrame) -> None:
         """Add rows to a table."""
         with self._connect() as cursor:

@@ -250,6 +250,10 @@ class Store(Protocol):
         """Give space back that removed rows took, as far as the store does not by itself."""
         ...
 
+    def tidy(self, job: str) -> None:
+        """Keep the space small that a job takes, after a run that has written."""
+        ...
+
 
 def find_metric_kind(metric: pl.Expr) -> pl.Expr:
     """Return what a row of the history holds: ``expected``, or nothing for a metric of labels.

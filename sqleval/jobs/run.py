@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import polars as pl
 
 from sqleval.common.telemetry import add_count, start_span
-from sqleval.errors import SourceError, SqlevalError
+from sqleval.errors import EngineError, SourceError, SqlevalError, StoreBusy
 from sqleval.history.opening import open_store
 from sqleval.history.retention import leave_out
 from sqleval.history.store import NO_RESULTS, Selection, Store, find_metric_kind, retry_while_busy
@@ -110,9 +110,18 @@ def run_job(job: Job, options: RunOptions, *, dry: bool = False, complete: bool 
 
 def complete_run(run: Run) -> None:
     """Record the files that a run has read: until then the next run judges their periods again."""
-    if run.files is not None:
-        files, store = run.files, open_job_store(run.job)
-        retry_while_busy(lambda: store.replace(run.job.name, [], NO_RESULTS, files))
+    if run.files is None:
+        return
+    files, store = run.files, open_job_store(run.job)
+    retry_while_busy(lambda: store.replace(run.job.name, [], NO_RESULTS, files))
+    try:
+        store.tidy(run.job.name)
+    except StoreBusy as error:
+        # Another run has written in between. The rows of both are there; the next run tidies up.
+        logger.info("the history is left as it is: %s", error)
+    except EngineError as error:
+        # Such as a right to delete that is lacking: it costs space, and no results.
+        logger.warning("%s; the results are written, but the history grows", error)
 
 
 def _run_job(job: Job, options: RunOptions, *, dry: bool) -> Run:
