@@ -148,8 +148,7 @@ def _run_job(job: Job, options: RunOptions, *, dry: bool) -> Run:
         definitions = _choose_definitions(candidates, past.overview)
         writer = Writer(job, store, past.overview, definitions, columns, beside=beside)
         return _record_outage(writer, past, error, options, dry=dry)
-    check_sources(job, lake.listings)
-    open_job_engine(job, lake.find_snapshot("source") or lake.find_snapshot("labels"))
+    _check_inputs(job, lake)
     if (renamed := past.renamed) and not dry:
         retry_while_busy(lambda: store.replace_definitions(job.name, renamed))
     expectation = prepare_expectation(job, lake, past)
@@ -254,6 +253,12 @@ def _choose_definitions(candidates: Sequence[pl.DataFrame], overview: pl.DataFra
     pairs = ["metric", "definition"]
     counts = overview.select("period", *pairs).unique().group_by(pairs).len()
     return max(candidates, key=lambda each: counts.join(each, on=pairs, how="semi")["len"].sum())
+
+
+def _check_inputs(job: Job, lake: Lake) -> None:
+    """Raise an error where the files or the engine of a job cannot be used."""
+    check_sources(job, lake.listings)
+    open_job_engine(job, lake.find_snapshot("source") or lake.find_snapshot("labels"))
 
 
 def _settle_job(
