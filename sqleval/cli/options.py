@@ -12,6 +12,7 @@ from sqleval.cli.formats import choose_format
 from sqleval.cli.stdin import open_stdin
 from sqleval.errors import RequestError
 from sqleval.inputs.arguments import CI_METHODS
+from sqleval.inputs.model_columns import nest_classes
 
 
 def _configure(_: click.Context, param: click.Parameter, value: Any) -> None:
@@ -116,7 +117,8 @@ COLUMNS = [
     click.option("--label", help="Column of the truth.", metavar="COLUMN"),
     click.option(
         "--score", multiple=True, metavar="COLUMN|NAME=COLUMN",
-        help="Score; repeat NAME=COLUMN for several models or classes.",
+        help="Score; repeat NAME=COLUMN for several models or classes, and with --task multiclass "
+        "MODEL.CLASS=COLUMN for several models of several classes.",
     ),
     click.option(
         "--prediction", multiple=True, metavar="COLUMN|NAME=COLUMN",
@@ -302,13 +304,16 @@ def refuse_dialect(dialect: str | None) -> None:
 def read_roles(roles: Mapping[str, Any]) -> dict[str, Any]:
     """Return the roles as `sqleval.scan` takes them."""
     texts = [part.strip() for text in roles["counts"] for part in text.split(",")]
+    score = parse_columns(roles["score"], "score")
+    if roles["task"] == "multiclass" and isinstance(score, dict):
+        score = nest_classes(score)
     return {
         **roles,
         "by": parse_slice_keys(roles["by"]),
         "over": parse_names(roles["over"]),
         "sets": parse_sets(roles["sets"]),
         "counts": parse_columns(texts, "counts"),
-        "score": parse_columns(roles["score"], "score"),
+        "score": score,
         "prediction": parse_columns(roles["prediction"], "prediction"),
     }
 

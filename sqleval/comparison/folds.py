@@ -74,6 +74,7 @@ def check_folds(data: Input) -> None:
     if binding.nulls == "drop":
         return
     plain = replace(binding, by=(), sets=(), models=(), period=None)
+    plain = replace(plain, classes=()) if binding.models else plain
     ctes = write_rows(plain, None)
     missing: dict[str, str] = {}
     for fold, column in zip(binding.folds, binding.over, strict=True):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import NamedTuple
 
 import polars as pl
@@ -20,7 +21,7 @@ from sqleval.common.sql_text import (
 )
 from sqleval.compiler import rows, singles
 from sqleval.compiler.bin_rows import is_row_level, read_expressions
-from sqleval.compiler.classes import write_class
+from sqleval.compiler.classes import write_class, write_predicted_class
 from sqleval.compiler.requirements import collect_values
 from sqleval.compiler.rewrite import bind_query, write_sql
 from sqleval.inputs.binding import Binding
@@ -54,10 +55,13 @@ class Pairs(NamedTuple):
         return replace_models(binding)
 
     @property
-    def models(self) -> Mapping[str, tuple[str, Column]]:
-        """Each model: the name of its column within a statement, and the user's column."""
-        named = enumerate(self.data.binding.models, start=1)
-        return {model: (f"score_{i}", column) for i, (model, column) in named}
+    def models(self) -> Mapping[str, Mapping[str, Column]]:
+        """Each model: its columns within a statement, and the user's columns."""
+        named = (f"score_{i}" for i, _ in enumerate(self.data.binding.mapped_columns, start=1))
+        return {
+            model: dict(zip(islice(named, len(columns)), columns, strict=True))
+            for model, columns in self.data.binding.models
+        }
 
     def run(self, name: str, items: Mapping[str, Mapping[str, str]]) -> pl.DataFrame:
         """Run a file of `sql/base` per slice (under the keys' reserved names) and model.
@@ -127,35 +131,34 @@ class Pairs(NamedTuple):
     def list_scores(self) -> dict[str, dict[str, str]]:
         """Return label, score and the baseline's score, per model."""
         label = rows.write_zero_or_one(self.data.binding, "label")
-        baseline_score = self.models[self.baseline][0]
+        (baseline_score,) = self.models[self.baseline]
         return {
             model: {"label": label, "score": name, "baseline_score": baseline_score}
-            for model, (name, _) in self.models.items()
+            for model, (name,) in self.models.items()
             if model != self.baseline
         }
 
     def list_decisions(self, request: Request) -> dict[str, dict[str, str]]:
         """Return label, prediction and the baseline's prediction, per model."""
         label = write_label(self.data.binding)
-        baseline_prediction = write_decision(
-            self.data.binding, request, *self.models[self.baseline]
-        )
+        baseline_prediction = write_decision(self.data.binding, request, self.models[self.baseline])
         return {
             model: {
                 "label": label,
-                "prediction": write_decision(self.data.binding, request, name, column),
+                "prediction": write_decision(self.data.binding, request, columns),
                 "baseline_prediction": baseline_prediction,
             }
-            for model, (name, column) in self.models.items()
+            for model, columns in self.models.items()
             if model != self.baseline
         }
 
     def list_losses(self, request: Request) -> dict[str, dict[str, str]]:
         """Return the loss of a row and that of the baseline, per model."""
-        baseline_loss = self._write_loss(request, self.models[self.baseline][0])
+        (baseline_score,) = self.models[self.baseline]
+        baseline_loss = self._write_loss(request, baseline_score)
         return {
             model: {"loss": self._write_loss(request, name), "baseline_loss": baseline_loss}
-            for model, (name, _) in self.models.items()
+            for model, (name,) in self.models.items()
             if model != self.baseline
         }
 
@@ -237,8 +240,11 @@ def write_label(binding: Binding) -> str:
     return "CAST(label AS DOUBLE)"
 
 
-def write_decision(binding: Binding, request: Request, name: str, column: Column) -> str:
-    """Return the SQL of the prediction of a model, whose score or prediction is in a column."""
+def write_decision(binding: Binding, request: Request, columns: Mapping[str, Column]) -> str:
+    """Return the SQL of the prediction of a model, by its scores or prediction in columns."""
+    if binding.classes:
+        return write_predicted_class(binding, list(columns))
+    ((name, column),) = columns.items()
     if binding.task == "multiclass":
         return write_class(column, name)
     if binding.model_role == "score":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -119,22 +119,26 @@ def count_paired(
     """
     binding, models = pairs.data.binding, pairs.models
     is_decided = not scored and binding.task != "regression"
-    names = {model: f"of_{name}" for model, (name, _) in models.items()}
+    names = {model: [f"of_{name}" for name in columns] for model, columns in models.items()}
     role = "prediction" if is_decided else binding.model_role
-    roles: dict[str, Any] = {"label": "label", role: names, "task": binding.task}
+    named: Mapping[str, Any] = {model: first for model, (first, *_) in names.items()}
+    if scored and binding.classes:
+        classes = [value for value, _ in binding.classes]
+        named = {model: dict(zip(classes, each, strict=True)) for model, each in names.items()}
+    roles: dict[str, Any] = {"label": "label", role: named, "task": binding.task}
 
     def create(bits: int) -> Values:
         if binding.task == "regression":
             items = {"label": write_rounded("label", bits)}
-            items |= {names[e]: write_number(n, "label", bits) for e, (n, _) in models.items()}
+            items |= {named[e]: write_number(n, "label", bits) for e, (n,) in models.items()}
             return Values(items, roles, bits > 0)
         items = {"label": write_label(binding)}
-        for model, (name, column) in models.items():
-            items[names[model]] = (
-                write_decision(binding, request, name, column)
-                if is_decided
-                else write_score(name, bits)
-            )
+        for model, columns in models.items():
+            if is_decided:
+                items[named[model]] = write_decision(binding, request, columns)
+            else:
+                scores = [write_score(name, bits) for name in columns]
+                items |= zip(names[model], scores, strict=True)
         return Values(items, roles, bits > 0 and not is_decided)
 
     data = replace_input(pairs.data, pairs.joint)

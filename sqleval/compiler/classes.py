@@ -66,14 +66,17 @@ def write_sum_test(binding: Binding) -> str:
     """
     names = [f"score_{i}" for i, _ in enumerate(binding.classes, start=1)]
     total = " + ".join(f"CAST({name} AS DOUBLE)" for name in names)
-    is_single = any(column.kind == "float32" for _, column in binding.classes)
+    is_single = any(c.kind == "float32" or c.has_singles for _, c in binding.classes)
     tolerance = "3.4527e-4" if is_single else "1.4901e-8"
     return f"ABS({total} - 1e0) > {tolerance} + 1e-8"
 
 
-def write_predicted_class(binding: Binding) -> str:
-    """Return the SQL of the class with the highest score, the first of equal ones."""
-    names = [f"score_{i}" for i, _ in enumerate(binding.classes, start=1)]
+def write_predicted_class(binding: Binding, names: Sequence[str] | None = None) -> str:
+    """Return the SQL of the class with the highest score, the first of equal ones.
+
+    ``names`` are the columns of the scores: those of ``predictions`` if left out.
+    """
+    names = names or [f"score_{i}" for i, _ in enumerate(binding.classes, start=1)]
     cases = " ".join(
         f"WHEN {name} THEN {write_class_value(binding.role['label'], value)}"
         for name, (value, _) in zip(names, binding.classes, strict=True)

@@ -61,7 +61,8 @@ def _describe_column(binding: Binding, role: str, column: Column) -> str:
     """Return a role and its column as a message names them; of several models, all columns."""
     if not binding.models or role != binding.model_role:
         return f"{name_argument(role)}={column.name!r}"
-    return f"{role}= of " + ", ".join(repr(each.name) for _, each in binding.models)
+    place = [each for _, each in binding.classes].index(column) if binding.classes else 0
+    return f"{role}= of " + ", ".join(repr(each[place].name) for _, each in binding.models)
 
 
 def _check_missing(binding: Binding) -> list[Case]:

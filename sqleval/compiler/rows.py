@@ -60,14 +60,20 @@ def _read_score(binding: Binding, column: Column, home: str = "s") -> str:
     return _add_zero(sql, column) if binding.dialect == "clickhouse" else sql
 
 
+def _read_class_score(binding: Binding, column: Column, place: int) -> str:
+    """Return the score of a class as SQL: with several models, by the model of the row."""
+    return _write_model_case(binding, place) if binding.models else _read_score(binding, column)
+
+
 def _add_zero(sql: str, column: Column) -> str:
     return f"{sql} + CAST(0 AS {column.type})" if is_float(column.type) else sql
 
 
-def _write_model_case(binding: Binding) -> str:
+def _write_model_case(binding: Binding, place: int = 0) -> str:
+    """Return the SQL of a model's value, by the model of the row: that of its column at a place."""
     cases = " ".join(
-        f"WHEN {write_literal(name)} THEN {_read_score(binding, column)}"
-        for name, column in binding.models
+        f"WHEN {write_literal(name)} THEN {_read_score(binding, columns[place])}"
+        for name, columns in binding.models
     )
     value = f"CASE m.model {cases} END"
     return f"CASE WHEN {write_all_present(binding)} THEN {value} END" if binding.common else value
@@ -78,7 +84,7 @@ def write_all_present(binding: Binding, others: Sequence[Column] = ()) -> str:
     numeric = binding.task == "regression"
     tests = [
         write_present_test(read_column(column, "s", binding.dialect), column.type, finite=numeric)
-        for _, column in binding.models
+        for column in binding.mapped_columns
     ]
     tests += [write_present_test(f"s.{quote(e.name)}", e.type, finite=False) for e in others]
     return " AND ".join(tests)
@@ -130,7 +136,8 @@ def write_source(
     }
     if binding.models:
         items[binding.model_key] = "m.model"
-        items[binding.model_role] = _write_model_case(binding)
+        if not binding.classes:
+            items[binding.model_role] = _write_model_case(binding)
     if "role" in binding.role:
         items[binding.role_key] = f"s.{quote(binding.role['role'].name)}"
     if binding.cells:
@@ -148,8 +155,8 @@ def write_source(
             items[role] = _read_score(binding, column, home[role])
         else:
             items[role] = read_column(column, home[role], binding.dialect)
-    for i, (_, column) in enumerate(binding.classes, start=1):
-        items[f"score_{i}"] = _read_score(binding, column)
+    for i, (_, column) in enumerate(binding.classes):
+        items[f"score_{i + 1}"] = _read_class_score(binding, column, i)
     items |= {binding.keys[-1]: binding.period.sql} if binding.period else {}
     items |= also or {}
 
@@ -202,7 +209,7 @@ def _write_labels_join(binding: Binding, ctes: dict[str, str], home: Mapping[str
             labels.on,
             *(column.name for column in (*binding.by, *binding.over)),
             *(c.name for r, c in binding.roles if home[r] == "s"),
-            *(column.name for _, column in (*binding.models, *binding.classes)),
+            *(column.name for column in binding.mapped_columns),
             *binding.where_columns,
         ]
     )

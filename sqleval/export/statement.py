@@ -20,6 +20,7 @@ from sqleval.errors import RequestError
 from sqleval.export import dialects
 from sqleval.inputs.arguments import check_level
 from sqleval.inputs.binding import Binding, Nulls, Task, list_columns_read
+from sqleval.inputs.model_columns import Named, has_classes_of_models
 from sqleval.inputs.roles import bind, take_common_rows
 from sqleval.inputs.source import Source
 
@@ -53,9 +54,10 @@ class _UnknownColumns(Mapping[str, Column]):
 
 
 def _list_columns(value: object) -> list[str]:
-    """Return the columns that an option names: none, one, or those of a mapping."""
+    """Return the columns that an option names: none, one, or those of a mapping of any depth."""
     if isinstance(value, Mapping):
-        return list(cast("Mapping[object, str]", value).values())
+        named = cast("Mapping[object, object]", value).values()
+        return [name for each in named for name in _list_columns(each)]
     return [value] if isinstance(value, str) else []
 
 
@@ -81,13 +83,22 @@ def _find_task(metrics: Sequence[str], roles: Mapping[str, Any]) -> Task:
     if isinstance(roles["counts"], Mapping):
         return "binary"
     # Over folds, an average is the mean over them.
-    if (averaged and not roles["over"]) or "several classes" in tasks:
+    has_classes = "several classes" in tasks or has_classes_of_models(roles["score"])
+    if (averaged and not roles["over"]) or has_classes:
         return "multiclass"
     return "multiclass" if roles["score"] is None and tasks == {"classes"} else "binary"
 
 
-def _parse_classes(score: Mapping[Scalar, str]) -> dict[Scalar, str]:
+def _parse_classes(score: Mapping[Any, Any]) -> dict[Any, Any]:
     """Return scores by class: the classes are whole numbers if all of their names are."""
+    if has_classes_of_models(score):
+        # One that is no mapping is refused where the columns are bound.
+        return {
+            model: _parse_classes(cast("Mapping[Any, Any]", each))
+            if isinstance(each, Mapping)
+            else each
+            for model, each in score.items()
+        }
     whole = all(re.fullmatch(r"-?\d+", str(name)) for name in score)
     return {int(str(name)) if whole else name: column for name, column in score.items()}
 
@@ -111,7 +122,7 @@ def _bind_table(
     task = roles["task"] or _find_task(metrics, roles)
     score = roles["score"]
     if task == "multiclass" and isinstance(score, Mapping):
-        roles["score"] = _parse_classes(cast("Mapping[Scalar, str]", score))
+        roles["score"] = _parse_classes(cast("Mapping[Any, Any]", score))
     roles |= {"task": task, "positive": _parse_positive(roles["positive"])}
     columns = _UnknownColumns(_list_numeric_columns(task, roles))
     late = Source(_LABELS, label="the labels") if labels is not None else None
@@ -175,7 +186,7 @@ def export_statement(
     table: str,
     *,
     label: str | None = None,
-    score: str | Mapping[Scalar, str] | None = None,
+    score: Named = None,
     prediction: str | Mapping[Scalar, str] | None = None,
     weight: str | None = None,
     counts: str | Mapping[str, str] | None = None,

@@ -10,9 +10,15 @@ from sqleval.inputs.binding import Binding, name_argument
 def _list_roles(binding: Binding) -> dict[str, object]:
     """Return the columns by role: one, several, or each with its model or class."""
     roles: dict[str, object] = {name_argument(role): column.name for role, column in binding.roles}
-    if binding.models:
-        roles[binding.model_role] = {name: column.name for name, column in binding.models}
-    if binding.classes:
+    if binding.models and not binding.classes:
+        roles[binding.model_role] = {name: column.name for name, (column,) in binding.models}
+    elif binding.models:
+        classes = [value for value, _ in binding.classes]
+        roles["score"] = {
+            model: {value: column.name for value, column in zip(classes, columns, strict=True)}
+            for model, columns in binding.models
+        }
+    elif binding.classes:
         roles["score"] = {name: column.name for name, column in binding.classes}
     if binding.by:
         roles["by"] = [column.name for column in binding.by]

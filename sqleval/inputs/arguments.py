@@ -6,6 +6,7 @@ from typing import cast
 from sqleval.common.names import find_nearest
 from sqleval.common.numbers import is_real_number
 from sqleval.errors import RequestError
+from sqleval.inputs.model_columns import has_classes_of_models
 
 _NAMES = ("label", "weight", "qid", "role", "on", "task", "nulls")
 _SEVERAL = ("by", "over")
@@ -113,12 +114,15 @@ def _check_models(name: str, value: object) -> None:
         )
     for key, column in cast("Mapping[object, object]", value).items():
         if isinstance(column, Mapping):
-            raise RequestError(
-                f"{name}= maps {key!r} to several columns: evaluate several models of several "
-                "classes one at a time"
-            )
-        if not isinstance(column, str):
-            raise RequestError(f"{name}= maps {key!r} to {column!r}, which is not a column name")
+            for each, of_class in cast("Mapping[object, object]", column).items():
+                _check_column(f"{name}= of {key!r}", each, of_class)
+        else:
+            _check_column(f"{name}=", key, column)
+
+
+def _check_column(what: str, key: object, column: object) -> None:
+    if not isinstance(column, str):
+        raise RequestError(f"{what} maps {key!r} to {column!r}, which is not a column name")
 
 
 def check_expected(
@@ -134,6 +138,8 @@ def check_expected(
         raise RequestError("expected= needs score=, the calibrated probability of the positive")
     if task not in (None, "binary"):
         raise RequestError(f"expected= is for two classes, and task={task!r} is given")
+    if has_classes_of_models(score):
+        raise RequestError("expected= is for two classes, and score= names several of each model")
     if isinstance(counts, Mapping) or any(others):
         raise RequestError(
             "expected= goes with score=, weight= and by=, not with over=, role= or "

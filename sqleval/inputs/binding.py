@@ -6,6 +6,7 @@ from typing import Literal, NamedTuple
 
 from sqleval.common.columns import Column
 from sqleval.common.sql_text import Scalar
+from sqleval.inputs.model_columns import merge_columns
 
 Task = Literal["binary", "multiclass", "regression", "ranking"]
 Nulls = Literal["error", "drop"]
@@ -145,12 +146,14 @@ class Binding:
     cells : tuple of (str, Column)
         The columns of true and false positives and negatives, or of some of them, where the
         source has counts.
-    models : tuple of (str, Column)
-        Model name and its score (or prediction) column, when several are compared.
+    models : tuple of (str, tuple of Column)
+        Model name and its score (or prediction) column, when several are compared; a score column
+        for each of ``classes`` where there are several.
     model_role : str
         The role that ``models`` fill.
     classes : tuple of (Scalar, Column)
-        Class and its score column, for a multi-class task.
+        Class and its score column, for a multi-class task; with ``models``, what their columns of
+        the class have in common.
     positive_as_written : str
         The positive value as messages show it. 1 and True are equal in Python and differ in SQL:
         by this text their statements are cached apart.
@@ -191,7 +194,7 @@ class Binding:
     sets: tuple[tuple[str, ...], ...] = ()
     over: tuple[Column, ...] = ()
     cells: tuple[tuple[str, Column], ...] = ()
-    models: tuple[tuple[str, Column], ...] = ()
+    models: tuple[tuple[str, tuple[Column, ...]], ...] = ()
     model_role: str = "score"
     classes: tuple[tuple[Scalar, Column], ...] = ()
     positive: Scalar | None = None
@@ -216,8 +219,11 @@ class Binding:
 
     @property
     def role(self) -> Mapping[str, Column]:
-        """Each role and its column; with several models, the first model's column."""
-        models = {self.model_role: self.models[0][1]} if self.models else {}
+        """Each role and its column; with several models, the first one's name and all types."""
+        models: dict[str, Column] = {}
+        if self.models and not self.classes:
+            columns = self.mapped_columns
+            models[self.model_role] = merge_columns(columns)._replace(name=columns[0].name)
         return {**dict(self.roles), **models}
 
     @property
@@ -304,11 +310,16 @@ class Binding:
     @property
     def score_columns(self) -> tuple[Column, ...]:
         """The columns of the score: one, one per model, or one per class."""
-        if self.model_role == "score" and self.models:
-            return tuple(column for _, column in self.models)
-        if self.classes:
-            return tuple(column for _, column in self.classes)
+        if self.classes or (self.model_role == "score" and self.models):
+            return self.mapped_columns
         return (self.role["score"],) if "score" in self.role else ()
+
+    @property
+    def mapped_columns(self) -> tuple[Column, ...]:
+        """The user's columns of several models or classes."""
+        if self.models:
+            return tuple(column for _, columns in self.models for column in columns)
+        return tuple(column for _, column in self.classes)
 
     @property
     def score_names(self) -> tuple[str, ...]:
@@ -335,7 +346,7 @@ def list_columns_read(binding: Binding) -> tuple[list[str], list[str]]:
     names += [
         c.name for role, c in binding.roles if role not in joined_roles and role not in derived
     ]
-    names += [column.name for _, column in (*binding.models, *binding.classes)]
+    names += [column.name for column in binding.mapped_columns]
     names += [binding.period.column.name] if binding.period else []
     label_names = [column.name for role, column in binding.roles if role in joined_roles]
     source_columns = dict.fromkeys([*names, *binding.where_columns, *on])

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from math import isnan
-from typing import Literal, NamedTuple, get_args
+from typing import NamedTuple, get_args
 
 from sqleval.common.columns import NO_TYPE, TEXTS, Column, Form, is_float, is_number
 from sqleval.common.numbers import is_real_number
@@ -14,6 +14,12 @@ from sqleval.inputs.arguments import check_expected
 from sqleval.inputs.binding import CELLS, Binding, Labels, Nulls, Task, name_argument
 from sqleval.inputs.key_sets import parse_sets
 from sqleval.inputs.lookup import Columns, find_column, list_unique_names
+from sqleval.inputs.model_columns import (
+    ModelColumns,
+    Named,
+    find_model_columns,
+    merge_columns,
+)
 from sqleval.inputs.positive import convert_class, convert_positive
 from sqleval.inputs.reading import (
     Mapped,
@@ -26,7 +32,6 @@ from sqleval.inputs.reading import (
 from sqleval.inputs.source import Source
 from sqleval.inputs.where import check_condition
 
-Named = str | Mapping[Scalar, str] | None
 #: Returns the first values of columns, after the join with late labels, the condition and the
 #: columns that it reads.
 LookAt = Callable[
@@ -64,19 +69,6 @@ def _check_type(
             f"{role}={column.name!r} is {column.type}: name the positive value with positive= "
             "(--positive), or use task='multiclass' (--task multiclass)"
         )
-
-
-def _find_mapping(
-    score: Named, prediction: Named
-) -> tuple[Literal["score", "prediction"], Mapping[Scalar, str] | None]:
-    if isinstance(score, Mapping) and isinstance(prediction, Mapping):
-        raise RequestError("score= and prediction= cannot both name several columns")
-    for role, named in (("score", score), ("prediction", prediction)):
-        if isinstance(named, Mapping):
-            if not named:
-                raise RequestError(f"{role}= is an empty mapping")
-            return ("score" if role == "score" else "prediction"), named
-    return "score", None
 
 
 def _find_cells(
@@ -140,13 +132,11 @@ def _check_counts(
         raise RequestError("counts= and weight= cannot both be given")
 
 
-def _check_named(
-    roles: Mapping[str, Column], mapped: Mapping[Scalar, str] | None, *, is_expected: bool
-) -> None:
+def _check_named(roles: Mapping[str, Column], columns: ModelColumns, *, is_expected: bool) -> None:
     """Check that there is a label, and something to evaluate."""
     if "label" not in roles and not is_expected:
         raise RequestError("give label=, the column of the truth")
-    if not ({"score", "prediction"} & roles.keys() or mapped):
+    if not ({"score", "prediction"} & roles.keys() or columns.names):
         raise RequestError("give score= or prediction=, the column to evaluate")
 
 
@@ -252,6 +242,34 @@ def _unify_values(
     return _Values(unified, mapped, classes, converted, written)
 
 
+def _find_task_of_classes(task: str | None, columns: ModelColumns) -> str | None:
+    """Return the task, which follows from several models that each have several classes."""
+    if not columns.models:
+        return task
+    if task not in (None, "multiclass"):
+        raise RequestError(
+            f"score= has a column for each class of several models, and task={task!r} is given; "
+            "leave it out, or give task='multiclass' (--task multiclass)"
+        )
+    return "multiclass"
+
+
+def _arrange_columns(
+    task: Task, columns: ModelColumns, values: _Values
+) -> tuple[tuple[tuple[str, tuple[Column, ...]], ...], tuple[tuple[Scalar, Column], ...]]:
+    """Return the columns of models, and those of classes, as a `Binding` has them."""
+    if task != "multiclass" or columns.role != "score":
+        return tuple((str(key), (column,)) for key, column in values.mapped), ()
+    found = [column for _, column in values.mapped]
+    if not columns.models:
+        return (), tuple(zip(values.classes, found, strict=True))
+    count = len(found) // len(columns.models)
+    parts = [tuple(found[i : i + count]) for i in range(0, len(found), count)]
+    merged = map(merge_columns, zip(*parts, strict=True))
+    models = tuple(zip(columns.models, parts, strict=True))
+    return models, tuple(zip(values.classes[:count], merged, strict=True))
+
+
 def bind(
     source: Source,
     columns: Columns,
@@ -294,7 +312,7 @@ def bind(
         label, prediction, counts = _recognise_counts(columns, prediction, about)
     cells = _find_cells(counts, columns, about) if isinstance(counts, Mapping) else ()
     _check_counts(counts, weight, cells, (label, score, prediction, weight, labels))
-    mapped_role, mapped = _find_mapping(score, prediction)
+    mapped = find_model_columns(score, prediction)
     single = {
         "label": label,
         "score": None if isinstance(score, Mapping) else score,
@@ -308,20 +326,17 @@ def bind(
     if cells:
         roles |= _find_cell_roles(cells)
         task = task or "binary"
-    filled = [
-        (key, find_column(columns, name, mapped_role, about))
-        for key, name in (mapped or {}).items()
-    ]
+    filled = [(key, find_column(columns, name, mapped.role, about)) for key, name in mapped.names]
     _check_named(roles, mapped, is_expected=expected)
     condition, read = check_condition(where, columns, about) if where is not None else (None, ())
     sample = None if look is None else partial(look, joined, condition, read)
-    reading = read_task(task, roles, mapped_role, filled, positive, sample)
+    task = _find_task_of_classes(task, mapped)
+    reading = read_task(task, roles, mapped.role, filled, positive, sample)
     chosen = reading.task
-    several = chosen == "multiclass" and mapped_role == "score" and mapped is not None
-    values = _unify_values(chosen, roles, mapped_role, filled, positive)
+    values = _unify_values(chosen, roles, mapped.role, filled, positive)
+    models, classes = _arrange_columns(chosen, mapped, values)
     keys, folds = list_unique_names(by, "by"), list_unique_names(over, "over")
-    _check_keys(keys, has_models=bool(mapped) and not several, has_role=role is not None)
-    classes = zip(values.classes, (column for _, column in values.mapped), strict=False)
+    _check_keys(keys, has_models=bool(models), has_role=role is not None)
     return Binding(
         relation=source.relation,
         task=chosen,
@@ -330,9 +345,9 @@ def bind(
         sets=tuple(parse_sets(sets, keys)),
         over=tuple(find_column(columns, name, "over", about) for name in folds),
         cells=cells,
-        models=() if several else tuple((str(key), column) for key, column in values.mapped),
-        model_role=mapped_role,
-        classes=tuple(classes) if several else (),
+        models=models,
+        model_role=mapped.role,
+        classes=classes,
         positive=values.positive,
         positive_as_written=values.positive_as_written,
         threshold=threshold,

@@ -20,8 +20,7 @@ def read_numbers_exactly(source: Source, columns: Columns, binding: Binding) -> 
     that follow. Scores are read as DOUBLE. For a class, a key or a slice, a fraction is an error.
     """
     bound = [(role, column) for role, column in binding.roles if not binding.cells]
-    bound += [(binding.model_role, column) for _, column in binding.models]
-    bound += [("score", column) for _, column in binding.classes]
+    bound += [(binding.model_role, column) for column in binding.mapped_columns]
     bound += [("count", column) for _, column in binding.cells]
     numeric = {"score", "weight", "count"}
     if binding.task != "multiclass":

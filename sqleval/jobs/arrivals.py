@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any, cast
 
 import polars as pl
 
@@ -14,6 +15,7 @@ from sqleval.errors import DataError
 from sqleval.frontend.predictions import Predictions
 from sqleval.inputs.binding import Binding, list_columns_read, name_argument
 from sqleval.inputs.lookup import find_column
+from sqleval.inputs.model_columns import has_classes_of_models
 from sqleval.jobs.file.model import Job
 
 
@@ -46,13 +48,23 @@ def count_arrived_rows(job: Job, predictions: Predictions) -> pl.DataFrame:
     named = dict(zip(binding.result_keys, binding.key_names, strict=True))
     counts = counts.rename(named).select(*binding.key_names, pl.col("n").cast(pl.Int64))
     counts = counts.cast({key: predictions.key_types[key] for key in binding.key_names})
-    if job.task == "multiclass" and binding.models:  # a score per class, not several models
+    if has_classes_of_models(job.score):
+        counts = _name_models(counts, cast("dict[Any, dict[Any, str]]", job.score))
+    elif job.task == "multiclass" and binding.models:  # a score per class, not several models
         counts = counts.drop("model").unique(maintain_order=True)
     return counts.with_columns(
         metric=pl.lit("rows"), value=pl.col("n").cast(pl.Float64), n_dropped=pl.lit(0, pl.Int64),
         **{name: pl.lit(None, pl.Float64) for name in ("low", "high")},
         **{name: pl.lit(None, pl.String) for name in ("method", "note")},
     )  # fmt: skip
+
+
+def _name_models(counts: pl.DataFrame, score: dict[Any, dict[Any, str]]) -> pl.DataFrame:
+    """Return counts by model, which were by the number of a column: each model has several."""
+    models = [str(model) for model, columns in score.items() for _ in columns]
+    named = {str(i): model for i, model in enumerate(models)}
+    model = pl.col("model").replace_strict(named, return_dtype=pl.String)
+    return counts.with_columns(model).unique(maintain_order=True)
 
 
 def _check_other_columns(job: Job, predictions: Predictions) -> None:

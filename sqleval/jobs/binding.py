@@ -17,6 +17,7 @@ from sqleval.frontend.binding import bind_source
 from sqleval.frontend.predictions import Predictions
 from sqleval.inputs.binding import Binding
 from sqleval.inputs.canonical import write_keys
+from sqleval.inputs.model_columns import has_classes_of_models
 from sqleval.inputs.opening import open_source
 from sqleval.inputs.snapshots import Snapshot
 from sqleval.inputs.source import Source
@@ -167,7 +168,8 @@ def split_models(job: Job) -> dict[str, Job]:
     if job.common:
         return jobs
     for role, named in (("score", job.score), ("prediction", job.prediction)):
-        if isinstance(named, dict) and len(named) > 1 and job.task != "multiclass":
+        has_models = job.task != "multiclass" or has_classes_of_models(named)
+        if isinstance(named, dict) and len(named) > 1 and has_models:
             for name, column in named.items():
                 jobs[str(name)] = job.model_copy(update={role: {name: column}})
     return jobs

@@ -22,6 +22,7 @@ from sqleval.catalog.request import Request
 from sqleval.compiler.expected import find_obstacle
 from sqleval.errors import RequestError
 from sqleval.history.store import DIGITS
+from sqleval.inputs.model_columns import has_classes_of_models
 from sqleval.jobs.file.model import Job
 
 #: The roles and options of the binding, in the order of the hashed text.
@@ -43,12 +44,20 @@ def _read_arrival_roles(job: Job) -> dict[str, Any]:
     names = ("weight", "counts", "threshold", "where", "nulls")
     roles: dict[str, Any] = {name: getattr(job, name) for name in names}
     if job.score is not None:
-        return roles | {"score": job.score, "task": "binary", "expected": True}
+        return roles | {"score": _number_columns(job.score), "task": "binary", "expected": True}
     named = job.prediction
     first = next(iter(named.values())) if isinstance(named, dict) else named
     # A prediction has the type of a label.
     also = {"label": first, "prediction": named, "task": job.task, "positive": job.positive}
     return roles | also
+
+
+def _number_columns(score: Any) -> Any:
+    """Return scores as those of one class each: the columns of several models are numbered."""
+    if not has_classes_of_models(score):
+        return score
+    columns = (column for each in score.values() for column in each.values())
+    return {str(i): column for i, column in enumerate(columns)}
 
 
 def read_roles(job: Job) -> dict[str, Any]:
@@ -120,10 +129,17 @@ def list_columns(job: Job) -> list[str]:
     """Return the columns that the values of a job depend on, and words of its SQL."""
     texts: list[str] = [job.period.column, *(key for keys in job.key_sets for key in keys)]
     for role in ("label", "score", "prediction", "weight", "counts", "qid"):
-        value: str | dict[str, str] | None = getattr(job, role)
-        texts += value.values() if isinstance(value, dict) else [value] if value else []
+        texts += _list_texts(getattr(job, role))
     on = [job.labels.on] if job.labels else []
     return list(dict.fromkeys([*texts, *on, *re.findall(r"\w+", write_expressions(job))]))
+
+
+def _list_texts(named: Any) -> list[str]:
+    """Return the columns that a role names, by model or class where it is a mapping."""
+    if isinstance(named, dict):
+        values = cast("dict[Any, Any]", named).values()
+        return [text for each in values for text in _list_texts(each)]
+    return [named] if named else []
 
 
 def write_period_text(job: Job) -> str:
@@ -251,6 +267,8 @@ def _list_possible_tasks(job: Job) -> list[tuple[Job, tuple[Request, ...]]]:
         tasks = [job.task]
     elif job.qid is not None:
         tasks = ["ranking"]
+    elif has_classes_of_models(job.score):
+        tasks = ["multiclass"]
     elif job.score is not None or job.positive is not None:
         tasks = ["binary"]
     else:

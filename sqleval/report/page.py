@@ -199,9 +199,9 @@ def _inspect(source: object, roles: Mapping[str, Any], bound: Predictions) -> li
         return []
     binding = bound.binding
     scores: Any = [column.name for column in binding.score_columns]
-    if binding.classes:
+    if binding.classes and not binding.models:
         scores = {str(value): column.name for value, column in binding.classes}
-    predictions = [column.name for _, column in binding.models if not scores]
+    predictions = [column.name for column in binding.mapped_columns if not scores]
     late = binding.labels.roles if binding.labels else frozenset[str]()
     single = dict(binding.roles).get("prediction")
     if single is not None and "prediction" not in late and not binding.cells:

@@ -103,4 +103,5 @@ def _create_class_values(binding: Binding, bits: int, *, scored: bool) -> Values
 
 def replace_models(binding: Binding) -> Binding:
     """Return a binding in which the models' scores are columns of a row instead of further rows."""
-    return replace(binding, models=(), classes=binding.models)
+    columns = tuple((model, column) for model, each in binding.models for column in each)
+    return replace(binding, models=(), classes=columns)

@@ -50,7 +50,7 @@ def _describe_roles(
 ) -> tuple[tuple[str, str], ...]:
     """Return the columns and options that the rows of two states must share to be merged."""
     described = {role: column.name for role, column in binding.roles}
-    described |= {f"{MODEL_PREFIX}{name}": column.name for name, column in binding.models}
+    described |= {f"{MODEL_PREFIX}{name}": column.name for name, (column,) in binding.models}
     if "score" in binding.role:
         is_single = all(column.kind == "float32" for column in binding.score_columns)
         kind = "FLOAT" if is_single else "FLOAT, DOUBLE" if has_singles(binding) else "DOUBLE"
@@ -105,7 +105,9 @@ def build_state(
     """Return the statement of a state; see `Predictions.state`."""
     bits = create_bins(bins).bits
     if binding.classes or binding.task == "ranking" or binding.has_counts or binding.over:
-        what = "a score per class" if binding.classes else "a ranking, counts= or over="
+        what = "a ranking, counts= or over="
+        if binding.classes:
+            what = "a score per class; prediction= takes the predicted class, of several models too"
         raise RequestError(f"a state is of a score or a decision, not of {what}")
     if binding.is_expected:
         raise RequestError("a state holds labels, and expected= has none")

@@ -53,8 +53,8 @@ class Job(Strict):
         description="Path, pattern or folder of the predictions, or a table of a lake or database.",
     )
     label: str | None = Field(default=None, description="Column of the truth.")
-    score: str | dict[str | int, str] | None = Field(
-        default=None, description="Column of the score, or name: column for several models."
+    score: str | dict[str | int, str | dict[str | int, str]] | None = Field(
+        default=None, description="Column of the score; model: column; model: {class: column}."
     )
     prediction: str | dict[str | int, str] | None = Field(
         default=None, description="Predicted class or value, or name: column for several models."

@@ -1,0 +1,156 @@
+"""The columns of several models or classes: by model, by class, or by model and class."""
+
+from collections.abc import Mapping, Sequence
+from typing import Literal, NamedTuple, cast
+
+from sqleval.common.columns import Column, is_float
+from sqleval.common.numbers import is_real_number
+from sqleval.common.sql_text import Scalar
+from sqleval.errors import RequestError
+
+#: A column, one for each model or class, or one for each class of each model.
+Named = str | Mapping[Scalar, str] | Mapping[str, Mapping[Scalar, str]] | None
+_ByName = Mapping[Scalar, object]
+_ByModel = Mapping[Scalar, Mapping[Scalar, str]]
+
+_FORM = "score={'a': {class: column, ...}, 'b': {class: column, ...}} (--score a.CLASS=COLUMN)"
+
+
+class ModelColumns(NamedTuple):
+    """The columns that ``score=`` or ``prediction=`` names.
+
+    Attributes
+    ----------
+    role : {"score", "prediction"}
+        The role that they fill.
+    names : tuple of (Scalar, str)
+        Model or class, and the column; with ``models`` the classes of each model in turn.
+    models : tuple of str
+        The models that have a column for each class; empty without such models.
+    """
+
+    role: Literal["score", "prediction"] = "score"
+    names: tuple[tuple[Scalar, str], ...] = ()
+    models: tuple[str, ...] = ()
+
+
+def find_model_columns(score: Named, prediction: Named) -> ModelColumns:
+    """Return the columns of several models or classes; none where a role is one column.
+
+    Raises
+    ------
+    RequestError
+        If both roles name several columns, or the models do not have the same classes.
+
+    Examples
+    --------
+    >>> find_model_columns({"a": {0: "a_0", 1: "a_1"}, "b": {1: "b_1", 0: "b_0"}}, None).names
+    ((0, 'a_0'), (1, 'a_1'), (0, 'b_0'), (1, 'b_1'))
+    """
+    if isinstance(score, Mapping) and isinstance(prediction, Mapping):
+        raise RequestError("score= and prediction= cannot both name several columns")
+    for role, named in (("score", score), ("prediction", prediction)):
+        if isinstance(named, Mapping):
+            if not named:
+                raise RequestError(f"{role}= is an empty mapping")
+            role = "score" if role == "score" else "prediction"
+            if not has_classes_of_models(named):
+                return ModelColumns(role, tuple(cast("Mapping[Scalar, str]", named).items()))
+            if role == "prediction" or prediction is not None:
+                raise RequestError(
+                    "prediction= is one column a model, and score= names several classes of "
+                    "several models: their predictions are the classes with the highest score; "
+                    f"leave out prediction= and write {_FORM}"
+                )
+            return _find_classes_of_models(cast("_ByName", named))
+    return ModelColumns()
+
+
+def _find_classes_of_models(by_name: _ByName) -> ModelColumns:
+    """Return the columns of several models that each have a score for each class."""
+    for name, value in by_name.items():
+        if not isinstance(value, Mapping):
+            raise RequestError(
+                f"score= maps {name!r} to one column, {value!r}, and another model to a column "
+                f"for each class; all models need them: {_FORM}"
+            )
+    by_model = cast("_ByModel", by_name)
+    first = next(iter(by_model))
+    classes = list(by_model[first])
+    for name, columns in by_model.items():
+        if len(columns) < 2:
+            named = f"one class of the model {name!r}" if columns else f"no class of {name!r}"
+            raise RequestError(f"score= names {named}; each class needs a column: {_FORM}")
+        if {*map(str, columns)} != {*map(str, classes)}:
+            shown = [", ".join(map(repr, by_model[each])) for each in (first, name)]
+            raise RequestError(
+                f"score= names the classes {shown[0]} of the model {first!r}, and {shown[1]} of "
+                f"{name!r}; all models need a column for each class"
+            )
+    # Of equal scores the first class is predicted, so that all models need one order.
+    texts = {
+        name: {str(key): column for key, column in each.items()} for name, each in by_model.items()
+    }
+    names = [(key, each[str(key)]) for each in texts.values() for key in classes]
+    return ModelColumns("score", tuple(names), tuple(map(str, by_model)))
+
+
+def merge_columns(columns: Sequence[Column]) -> Column:
+    """Return what several columns are where one expression has a value of one of them a row.
+
+    Examples
+    --------
+    >>> merge_columns([Column("a", "FLOAT"), Column("b", "DOUBLE")])[:2]
+    ('a or b', 'DOUBLE')
+    """
+    floats = [column for column in columns if is_float(column.type)]
+    doubles = [column for column in floats if column.kind == "float64"]
+    widest = (doubles or floats or columns)[0]
+    is_mixed = bool(doubles) and len(doubles) < len(floats)
+    return widest._replace(
+        name=" or ".join(column.name for column in columns),
+        has_singles=is_mixed or any(column.has_singles for column in columns),
+    )
+
+
+def has_classes_of_models(score: object) -> bool:
+    """Whether ``score=`` has a column for each class of models."""
+    by_name = cast("Mapping[object, object]", score if isinstance(score, Mapping) else {})
+    return any(isinstance(value, Mapping) for value in by_name.values())
+
+
+def nest_classes(columns: Mapping[str, str]) -> Mapping[str, str] | Mapping[str, dict[str, str]]:
+    """Return columns named MODEL.CLASS by model and class; others as they are.
+
+    They are of several models if two of these have two classes each, and share one. The last dot
+    divides a name: a model may have dots, and a class has none. Names that are all numbers are
+    classes.
+
+    Examples
+    --------
+    >>> nest_classes({"a.0": "a_0", "a.1": "a_1", "b.0": "b_0", "b.1": "b_1"})
+    {'a': {'0': 'a_0', '1': 'a_1'}, 'b': {'0': 'b_0', '1': 'b_1'}}
+    >>> nest_classes({"en.us": "p_1", "en.uk": "p_2", "de.at": "p_3", "de.ch": "p_4"})
+    {'en.us': 'p_1', 'en.uk': 'p_2', 'de.at': 'p_3', 'de.ch': 'p_4'}
+    """
+    nested: dict[str, dict[str, str]] = {}
+    for name, column in columns.items():
+        model, _, key = name.rpartition(".")
+        nested.setdefault(model, {})[key] = column
+    several = [{*each} for model, each in nested.items() if model and len(each) > 1]
+    is_shared = any(one & other for i, one in enumerate(several) for other in several[i + 1 :])
+    if not is_shared or all(_is_number(name) for name in columns):
+        return columns
+    if alone := [name for name in columns if not name.rpartition(".")[0]]:
+        raise RequestError(
+            f"--score {alone[0]}={columns[alone[0]]} names no model, and others are MODEL.CLASS: "
+            f"each needs both, as in --score {next(iter(nested))}.CLASS=COLUMN"
+        )
+    return nested
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return is_real_number(float(text))
+    except ValueError:
+        return False
