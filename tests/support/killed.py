@@ -2,7 +2,8 @@
 
 ``python killed.py N ARGUMENT...``: a write has a point before it and one after it,
 and a transaction one before its end and one after it. At the point of number N the process kills
-itself; N is negative if it is not to. The number of points is printed at the end.
+itself; N is negative if it is not to. At the end two numbers are printed: the points before the
+history is tidied up, by when a run is complete, and all points.
 """
 
 import os
@@ -11,7 +12,6 @@ import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from functools import wraps
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -19,16 +19,18 @@ import deltalake
 import pyarrow.parquet
 
 from sqleval.cli.main import run_command
-from sqleval.history import duckdb
+from sqleval.history import delta, duckdb
 from sqleval.jobs import evaluation
 
-points = count()
+#: How many points there were, and how many of them before the history was tidied up.
+counts = {"all": 0, "complete": 0}
 
 
 def pass_point() -> None:
     """Count a point, and kill the process at the chosen one."""
-    if next(points) == int(sys.argv[1]):
+    if counts["all"] == int(sys.argv[1]):
         os.kill(os.getpid(), signal.SIGKILL)
+    counts["all"] += 1
 
 
 def surround(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -36,10 +38,23 @@ def surround(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(function)
     def call(*arguments: Any, **options: Any) -> Any:
+        if options.get("dry_run"):
+            return function(*arguments, **options)
         pass_point()
         result = function(*arguments, **options)
         pass_point()
         return result
+
+    return call
+
+
+def watch_end(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that notes how many points there were before it."""
+
+    @wraps(function)
+    def call(*arguments: Any) -> None:
+        counts["complete"] = counts["all"]
+        function(*arguments)
 
     return call
 
@@ -63,9 +78,13 @@ if __name__ == "__main__":
     for owner, name in (
         (Path, "replace"), (Path, "unlink"), (pyarrow.parquet, "write_table"),
         (deltalake, "write_deltalake"), (deltalake.DeltaTable, "delete"),
-        (deltalake.DeltaTable, "vacuum"),
+        (deltalake.DeltaTable, "vacuum"), (deltalake.table.TableOptimizer, "compact"),
     ):  # fmt: skip
         setattr(owner, name, surround(getattr(owner, name)))
+    for store in (delta.Delta, duckdb.DuckDB):
+        store.tidy = watch_end(store.tidy)  # type: ignore[method-assign]
+    # As if many nights had passed.
+    delta._MANY_FILES, delta._KEPT_HOURS = 1, 0
     code = run_command(sys.argv[2:])
-    print(next(points))
+    print(counts["complete"], counts["all"])
     sys.exit(code)

@@ -64,11 +64,15 @@ def describe(folder: Path) -> dict[str, Any]:
 
 
 class Night(NamedTuple):
-    """A job before a command, what the whole command leaves, and its number of points."""
+    """A job before a command, what the whole command leaves, and its number of points.
+
+    A run is complete after the first ``complete`` of them: then it tidies up its history.
+    """
 
     command: Sequence[str]
     before: Path
     expected: dict[str, Any]
+    complete: int
     points: int
 
 
@@ -94,7 +98,7 @@ def prepare_night(folder: Path, store: str) -> Night:
     assert code == 1, output  # a day is missing
     expected = describe(whole)
     assert len(expected["restated"]) > 0
-    return Night(RUN, before, expected, int(output.splitlines()[-1]))
+    return Night(RUN, before, expected, *map(int, output.splitlines()[-1].split()))
 
 
 def prepare_removal(night: Night) -> Night:
@@ -114,7 +118,7 @@ def prepare_removal(night: Night) -> Night:
     expected = describe(whole)
     for name in ("history", "restated", "files"):
         assert expected[name] != first[name]
-    return Night(PRUNE, before, expected, int(output.splitlines()[-1]))
+    return Night(PRUNE, before, expected, *map(int, output.splitlines()[-1].split()))
 
 
 def check_point(night: Night, point: int) -> None:
@@ -130,6 +134,6 @@ def check_point(night: Night, point: int) -> None:
     assert found.keys() == night.expected.keys(), point
     for name, value in night.expected.items():
         # A run that is killed after its last write to the history has nothing left to do.
-        is_over = name == "verdicts" and point == night.points - 1
+        is_over = name == "verdicts" and point >= night.complete - 1
         assert found[name] == value or is_over, (point, name)
     shutil.rmtree(folder)
