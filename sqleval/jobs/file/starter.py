@@ -118,7 +118,9 @@ def write_starter(path: str, file: Path) -> str:
     relative = path if is_remote(path) else kind + os.path.relpath(place, file.resolve().parent)
     hint = "    # CHANGE: no such column found among " + " ".join(", ".join(data.facts).split())
     metrics = ["roc_auc", "log_loss"]
-    sets: list[list[str]] = [[], [roles.by]] if roles.by else [[]]
+    # Results have a key of this name already.
+    is_taken = roles.by == "class" or (roles.by == "model" and bool(models))
+    sets: list[list[str]] = [[], [roles.by]] if roles.by and not is_taken else [[]]
     has_tests = find_spec("scipy") is not None
     return _TEXT.format(
         settled=_write_settled(data, roles),

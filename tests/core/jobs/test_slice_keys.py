@@ -9,6 +9,8 @@ import pytest
 import sqleval
 from sqleval import RequestError
 from sqleval.history.view import list_definition_changes
+from sqleval.jobs.file.reading import read_job
+from sqleval.jobs.file.starter import write_starter
 from sqleval.jobs.outputs.report import write_report
 from sqleval.jobs.outputs.results import write_outputs
 from sqleval.jobs.validation import check_job
@@ -279,3 +281,16 @@ def test_the_page_and_the_other_outputs_show_slices_by_an_expression(tmp_path: P
     write_outputs(done, 0)
     assert "band=low" in (tmp_path / "page.html").read_text(encoding="utf-8")
     assert 'band="low"' in (tmp_path / "out.prom").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("others", [[], ["p_other"]], ids=["one model", "several models"])
+def test_a_job_of_init_fits_a_column_called_model(tmp_path: Path, others: list[str]) -> None:
+    frame = phones().drop("key").rename({"p": "p_first"})
+    frame.with_columns(pl.col("p_first").alias(name) for name in others).write_parquet(
+        tmp_path / "preds.parquet"
+    )
+    text = write_starter(str(tmp_path / "preds.parquet"), tmp_path / "job.yml")
+    (tmp_path / "job.yml").write_text(text, encoding="utf-8")
+    job = read_job(tmp_path / "job.yml")
+    assert job.key_sets == ([[]] if others else [[], ["model"]])
+    check_job(job)
