@@ -10,6 +10,7 @@ from sqleval.common import periods
 from sqleval.jobs.expected import Expectation
 from sqleval.jobs.file.model import Job
 from sqleval.jobs.lake import Lake
+from sqleval.jobs.past import Past
 
 #: The largest number of periods that are expected after the last one.
 MAX_PERIODS = 10_000
@@ -66,20 +67,25 @@ def list_gaps(job: Job, lake: Lake, overview: pl.DataFrame, as_of: datetime) -> 
 
 
 def list_due_periods(
-    job: Job, lake: Lake, files: pl.DataFrame, overview: pl.DataFrame, as_of: datetime
+    job: Job, lake: Lake, files: pl.DataFrame, past: Past, as_of: datetime
 ) -> list[str]:
     """Return the periods of a run without dates: the next ones, failed ones and changed ones.
 
     The next ones are expected whether they have rows or not: otherwise nobody would notice that
     the data stops. Those of a run that was killed come again, as their gates were not judged.
+    The first ones are the newest period whose labels are mature, and those that were looked at
+    before their labels.
     """
+    overview = past.overview
     before = dict(overview.select("period", "fingerprint").unique().iter_rows())
     failed = set(overview.filter("has_failed")["period"])
     now, completed = lake.fingerprints, lake.compute_fingerprints_before(files)
     ends = _find_last(job, overview, as_of)
     over = [each for each in completed if find_period_end(job, each) <= as_of]
     if ends is None:
-        newest = list_mature_periods(job, lake, as_of)[-1:]
+        early = {*past.expected["period"]}
+        mature = list_mature_periods(job, lake, as_of)
+        newest = [*mature[-1:], *(p for p in mature if p in early)]
         is_early = job.labels is not None and over and job.missing != "ignore"
         return sorted({*newest, *(_list_next_periods(job, max(over), as_of) if is_early else [])})
     first, last = ends

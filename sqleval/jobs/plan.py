@@ -147,7 +147,7 @@ def decide_periods(
     if run_periods is None:
         run_periods = lake.periods
         if not options.backfill:
-            run_periods = list_due_periods(job, lake, files, past.overview, options.as_of)
+            run_periods = list_due_periods(job, lake, files, past, options.as_of)
             run_periods = sorted(
                 {*run_periods, *(p for p, action in waiting.items() if action != "wait")}
             )

@@ -9,7 +9,7 @@ import pytest
 
 from sqleval.jobs.run import Run
 from tests.support.commands import run
-from tests.support.lake import Lake, on, rows, steps
+from tests.support.lake import Lake, evaluated, on, rows, steps
 
 
 def night(day: int) -> datetime:
@@ -129,3 +129,15 @@ def test_other_tasks_are_counted_as_well(lake: Lake, change: str) -> None:
     assert done.rows.height == 4 * (6 if change == "models" else 1)
     mature = lake.run(as_of=night(30), backfill=True)
     assert mature.errors == []
+
+
+def test_periods_that_were_checked_are_evaluated_though_the_first_nights_were_missed(
+    lake: Lake,
+) -> None:
+    lake.put(rows(days=1, start=1).drop("y", "p"))
+    assert len(lake.run(as_of=night(5)).errors) == 1
+    # No run from the fifth on, until the labels of all days are mature.
+    done = lake.run(as_of=night(20))
+    assert [f"2026-01-0{day}" for day in (1, 2, 3)] == evaluated(done)
+    (error,) = done.errors
+    assert error.startswith("2026-01-02 all rows: score='p': no such column")
