@@ -38,7 +38,8 @@ def advise_on_texts(source: Source, column: str, engine: Engine) -> str:
         return _advise("CAST({} AS DOUBLE)", column) if texts else ""
     shown = f"; it holds {others[0]!r}"
     if all(text.lower() in _MISSING for text in others) and len(others) < len(texts):
-        return f"{shown}{_advise('TRY_CAST({} AS DOUBLE)', column)}, which is NULL there"
+        # Without TRIM, DuckDB leaves the cast to the reader of a CSV file, which fails at the text.
+        return f"{shown}{_advise('TRY_CAST(TRIM({}) AS DOUBLE)', column)}, which is NULL there"
     for pattern, sql in _KINDS:
         if all(re.fullmatch(pattern, text) for text in others):
             return shown + _advise(sql, column)

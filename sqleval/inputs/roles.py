@@ -65,10 +65,12 @@ def _check_type(
         and not (form is not None and column.kind in TEXTS)
         and not (is_number(column.type) or column.kind == "boolean")
     ):
-        raise RequestError(
+        error = RequestError(
             f"{role}={column.name!r} is {column.type}: name the positive value with positive= "
             "(--positive), or use task='multiclass' (--task multiclass)"
         )
+        error.texts = column.name if column.kind == "text" else None
+        raise error
 
 
 def _find_cells(
