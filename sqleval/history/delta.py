@@ -30,6 +30,9 @@ class Delta:
     def _import_delta(self) -> Any:
         return import_optional("deltalake", "delta", "Delta tables")
 
+    def check_rights(self) -> None:
+        """Leave it to the store, which refuses to read or write a file."""
+
     def read(self, table: str, job: str | None = None, only: Selection = ALL) -> pl.DataFrame:
         """Return the rows of a table, optionally of one job; a missing table is empty."""
         delta, types = self._import_delta(), only.list_columns(table)

@@ -15,6 +15,7 @@ from sqleval.common.postgres import PostgresDatabase
 from sqleval.common.sql_text import quote, write_literal
 from sqleval.errors import EngineError, StoreBusy, get_first_line
 from sqleval.history import schema
+from sqleval.history.postgres_rights import LACKS_RIGHT, describe_lacking_rights
 from sqleval.history.store import ALL, TABLES, Parameters, Selection, write_conditions
 
 #: SQLSTATE: serialization failure, deadlock, too many connections, server starting, lock timeout.
@@ -86,6 +87,8 @@ class PostgreSQL:
                 yield cursor
                 con.commit()
         except dbapi.Error as error:
+            if error.sqlstate == LACKS_RIGHT:
+                self.check_rights()
             kind = StoreBusy if error.sqlstate in _BUSY else EngineError
             text = get_first_line(error)
             raise kind(f"the history {self.url}: {text}") from None
@@ -135,6 +138,13 @@ class PostgreSQL:
         if is_owned and schema.read_version(description) < schema.VERSION:
             text = write_literal(schema.write_version(description))
             cursor.execute(f"COMMENT ON TABLE sqleval_history IS {text}")
+
+    def check_rights(self) -> None:
+        """Raise `EngineError` if the user lacks a right on tables, sequences or the schema."""
+        with self._connect() as cursor:
+            lacking = describe_lacking_rights(cursor)
+        if lacking is not None:
+            raise EngineError(f"the history {self.url}: {lacking}")
 
     def read(self, table: str, job: str | None = None, only: Selection = ALL) -> pl.DataFrame:
         """Return the rows of a table, optionally of one job; a missing table is empty."""

@@ -216,6 +216,10 @@ class Store(Protocol):
     A call is one transaction, except in Delta, where each table is one.
     """
 
+    def check_rights(self) -> None:
+        """Raise `EngineError` if the user lacks a right that a run needs, with its name."""
+        ...
+
     def read(self, table: str, job: str | None = None, only: Selection = ALL) -> pl.DataFrame:
         """Return the rows of a table, optionally of one job; a missing table is empty."""
         ...

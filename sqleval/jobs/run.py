@@ -138,7 +138,7 @@ def _run_job(job: Job, options: RunOptions, *, dry: bool) -> Run:
     candidates = list_definitions(job)
     metrics = pl.concat(candidates)["metric"].unique(maintain_order=True).to_list()
     gates.check_metrics(job, metrics)
-    past = _open_past(job, store)
+    past = _open_past(job, store, is_written=not dry)
     beside = frozenset(past.expected["period"])
     files = retry_while_busy(lambda: store.read("sqleval_files", job.name))
     files = forget_removed(job, files, past, options)
@@ -210,8 +210,11 @@ def _evaluate_periods(
     return decisions, [writer, expected_writer]
 
 
-def _open_past(job: Job, store: Store) -> Past:
+def _open_past(job: Job, store: Store, *, is_written: bool) -> Past:
     """Return the history of a job, with the present names of definitions of release 0.1."""
+    if is_written:
+        # Before the rows are read, which may take hours.
+        retry_while_busy(store.check_rights)
     past = read_past(job, store)
     check_grain(job, past)
     return rename_definitions(past, find_renamed_definitions(job, past.overview))

@@ -6,6 +6,7 @@ from sqleval.common.visible import show_controls
 from sqleval.engines.base import Engine
 from sqleval.frontend.binding import bind_source
 from sqleval.frontend.predictions import Predictions
+from sqleval.history.store import retry_while_busy
 from sqleval.inputs.opening import open_source
 from sqleval.inputs.source import Source
 from sqleval.jobs import gates, states
@@ -120,10 +121,12 @@ def describe_expectations(job: Job) -> list[str]:
     Raises
     ------
     EngineError
-        If the history cannot be read; a run would fail as well.
+        If the history cannot be read or written; a run would fail as well.
     RequestError
         If the history has another grain.
     """
-    past = read_past(job, open_job_store(job))
+    store = open_job_store(job)
+    retry_while_busy(store.check_rights)
+    past = read_past(job, store)
     check_grain(job, past)
     return describe_gates(measure_gates(job, past), job.period.grain)

@@ -10,11 +10,13 @@ import pytest
 from sqleval.errors import EngineError, StoreBusy
 from sqleval.history.opening import open_store
 from sqleval.history.schema import VERSION, define_columns
-from sqleval.history.store import TABLES
+from sqleval.history.store import NO_RESULTS, TABLES
 from tests.core.history import test_history as stores
 from tests.core.history import test_upgrades as upgrades
 from tests.core.history.test_history import results
+from tests.support.commands import run
 from tests.support.engines import PostgreSQL
+from tests.support.lake import Lake, rows
 
 
 @pytest.fixture(scope="module")
@@ -169,7 +171,60 @@ def test_rights_on_rows_are_enough(server: PostgreSQL, url: str) -> None:
     with psycopg.connect(url, autocommit=True) as con:
         con.execute("DROP OWNED BY writer")
         con.execute(f"DROP TABLE {names}")
-    with pytest.raises(EngineError, match="permission denied for schema public"):
+    grant = "GRANT CREATE ON SCHEMA public TO writer"
+    with pytest.raises(EngineError, match=f"lacks CREATE on schema public. .*: {grant}$"):
         writer.remove("a", ["2026-01"])
     with psycopg.connect(url, autocommit=True) as con:
         con.execute("DROP ROLE writer")
+
+
+RIGHTS = {
+    **{right: f"{right} ON TABLE public.sqleval_files" for right in
+       ("SELECT", "INSERT", "UPDATE", "DELETE")},
+    "USAGE": "USAGE ON SEQUENCE public.sqleval_history_ordinal_seq",
+    "CREATE": "CREATE ON SCHEMA public",
+    "schema": "USAGE ON SCHEMA public",
+}  # fmt: skip
+
+
+@pytest.fixture
+def writer(url: str) -> Iterator[str]:
+    """Return the URL of a user with all rights on a history, and none to create."""
+    open_store(url).replace("a", [], NO_RESULTS, None)
+    with psycopg.connect(url, autocommit=True) as con:
+        con.execute('CREATE ROLE "night writer" LOGIN')
+        con.execute("REVOKE CREATE ON SCHEMA public FROM PUBLIC")
+        con.execute(
+            f'GRANT SELECT, INSERT, UPDATE, DELETE ON {", ".join(TABLES)} TO "night writer"'
+        )
+        con.execute('GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO "night writer"')
+    yield f"{url}{'&' if '?' in url else '?'}user=night%20writer"
+    with psycopg.connect(url, autocommit=True) as con:
+        con.execute('DROP OWNED BY "night writer"')
+        con.execute('DROP ROLE "night writer"')
+        con.execute("GRANT USAGE ON SCHEMA public TO PUBLIC")
+
+
+@pytest.mark.parametrize("right", RIGHTS)
+def test_a_missing_right_is_named_with_the_statement_that_grants_it(
+    right: str, url: str, writer: str, tmp_path: Path
+) -> None:
+    lake = Lake(tmp_path)
+    lake.put(rows(2))
+    lake.job(history=writer)
+    job = str(tmp_path / "job.yml")
+    commands = (["validate", job], ["run", job, "--as-of", lake.find_night().isoformat()])
+    change = f'REVOKE {RIGHTS[right]} FROM PUBLIC, "night writer"'
+    with psycopg.connect(url, autocommit=True) as con:
+        con.execute("DROP TABLE sqleval_settled" if right == "CREATE" else change)
+    grant = f'GRANT {RIGHTS[right]} TO "night writer"'
+    what, _, where = RIGHTS[right].partition(" ON ")
+    kind, _, name = where.partition(" ")
+    for command in commands:
+        message = run(*command, code=3).stderr
+        assert f'the user "night writer" lacks {what} on {kind.lower()} {name}. ' in message
+        assert message.strip().endswith(f": {grant}")
+    with psycopg.connect(url, autocommit=True) as con:
+        con.execute(grant)
+    for command in commands:
+        run(*command)
