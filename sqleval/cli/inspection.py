@@ -70,7 +70,11 @@ def _write_section(heading: str, findings: Sequence["Finding"], width: int) -> I
 
 def write_findings(name: str, findings: Sequence["Finding"], width: int) -> Iterator[str]:
     """Yield an inspection line by line: what to look at first, roles, columns, what to run."""
-    sizes = [f"{f.value} {f.check}" for f in findings if f.check in ("rows", "files")]
+    sizes = [
+        f"{f.value} {f.check.removesuffix('s') if f.value == '1' else f.check}"
+        for f in findings
+        if f.check in ("rows", "files")
+    ]
     columns = [f for f in findings if f.check == "column"]
     size = f"{', '.join(sizes)}, {len(columns)} column{'s' * (len(columns) != 1)}"
     yield f"{show_controls(name)}: {size}"

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from sqleval.common.columns import is_float, is_number
+from sqleval.common.counts import format_row_count
 from sqleval.common.sql_text import quote, write_present_test, write_scalar
 from sqleval.inspection.choosing import Choice, Inspected, find_positive
 from sqleval.inspection.columns import Facts, read_rows
@@ -30,16 +31,16 @@ def check_missing(facts: Facts, where: str | None = None) -> Iterator[Finding]:
     name, rows = facts.name, facts.rows
     if rows > facts.present:
         count = rows - facts.present
-        value = f"{count:,} of {rows:,} rows"
+        value = f"{count:,} of {format_row_count(rows)}"
         advice = "--nulls drop" if facts.present else "the column is empty"
         yield problem("NULL", name, value, advice)
     if facts.nan:
         advice = f"--where {shlex.quote(where)}" if where is not None else "--nulls drop"
-        yield problem("NaN", name, f"{facts.nan:,} of {rows:,} rows", advice)
+        yield problem("NaN", name, f"{facts.nan:,} of {format_row_count(rows)}", advice)
     if facts.infinite:
         finite = shlex.quote(f"isfinite({write_name(name)})")
         advice = f"legal for ranking metrics; otherwise --where {finite}"
-        yield problem("infinite", name, f"{facts.infinite:,} of {rows:,} rows", advice)
+        yield problem("infinite", name, f"{facts.infinite:,} of {format_row_count(rows)}", advice)
 
 
 def check_classes(label: Facts, choice: Choice) -> Iterator[Finding]:
@@ -85,7 +86,7 @@ def check_score_range(data: Inspected, facts: Facts) -> Iterator[Finding]:
         condition = f"{finite} AND NOT ({value} >= 0 AND {value} <= 1)"
         select = f"COUNT(CASE WHEN {condition} THEN 1 END)"
         ((outside,),) = read_rows(data.source, select, [name])
-        share = f"{outside:,} of {facts.rows:,} rows outside 0 .. 1"
+        share = f"{outside:,} of {format_row_count(facts.rows)} outside 0 .. 1"
         advice = "no probability: give --threshold T; log_loss and brier_score do not apply"
         if 0 < outside < 0.01 * facts.rows:
             advice = "few rows: probably errors; otherwise give --threshold T"

@@ -445,6 +445,42 @@ def test_an_interrupt_stops_a_statement_whatever_handler_is_set() -> None:
     assert run(HANDLERS).split() == [*stopped, *stopped, "handled", *stopped, "binary"]
 
 
+KEPT = """
+import signal, time
+import sqleval
+from sqleval.engines import waiting
+
+handled, fired = [], []
+
+def handle(number, frame):
+    handled.append(number)
+
+def fire():  # while a statement runs
+    if not fired:
+        fired.append(1)
+        signal.raise_signal(signal.SIGINT)
+
+signal.signal(signal.SIGINT, handle)
+query = "SELECT i % 2 AS y, RANDOM() AS p FROM RANGE(1000000000) AS t(i)"
+bound = sqleval.scan(query=query, label="y", score="p")
+waiting.on_pulse.append(fire)
+for stopped in (bound.evaluate("roc_auc").collect, lambda: sqleval.drift(bound, bound, "ks")):
+    fired.clear()
+    try:
+        stopped()
+    except KeyboardInterrupt:
+        time.sleep(0.1)
+        print("interrupted", len(handled), signal.getsignal(signal.SIGINT) is handle)
+    signal.raise_signal(signal.SIGINT)
+    print(len(handled))
+"""
+
+
+@needs("Polars 1 raises a ComputeError for an interrupt", polars="2")
+def test_a_handler_runs_when_a_statement_was_stopped_and_again_later() -> None:
+    assert run(KEPT).split() == ["interrupted", "1", "True", "2", "interrupted", "3", "True", "4"]
+
+
 FORK = """
 import os, signal, time
 from sqleval.engines import waiting

@@ -401,3 +401,11 @@ def test_wrong_roles_are_refused() -> None:
         sqleval.inspect(frame, time="dy")
     with pytest.raises(RequestError, match="read only once"):
         sqleval.inspect(frame.to_arrow().to_reader())
+
+
+def test_one_row_is_no_plural() -> None:
+    query = "SELECT 1 AS y, CAST('inf' AS DOUBLE) AS p"
+    shown = run("inspect", "--query", query, "--label", "y", "--score", "p")
+    assert ": 1 row, 2 columns" in shown
+    assert "1 of 1 row\n" in shown
+    assert "1 rows" not in shown
