@@ -78,7 +78,8 @@ def scan(
         ``fp``, ``fn`` and ``tn``, or ``label``, ``prediction`` and ``n``.
     score : str or mapping, optional
         The score, larger meaning more positive. A mapping from model to column compares models
-        under the key ``model``; with ``task="multiclass"`` it maps class to column.
+        under the key ``model``; with ``task="multiclass"`` it maps class to column. Several models
+        of several classes map model to class to column, ``{"a": {0: "a_0", 1: "a_1"}, "b": ...}``.
     prediction : str or mapping, optional
         The predicted class or value; for binary, ``score >= threshold`` if left out.
     weight : str, optional

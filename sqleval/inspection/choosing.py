@@ -181,7 +181,7 @@ def _choose_scores(
 ) -> None:
     """Choose the columns to evaluate: scores, classes' scores, or predictions."""
     roles, classes = choice.roles, [str(value) for value, _ in choice.classes]
-    if len(classes) > 2 and {*classes} <= {str(name) for name in user_roles["score"]}:
+    if len(classes) > 2 and _has_all_classes(user_roles["score"], classes):
         roles.task, roles.scores, roles.has_classes = "multiclass", user_roles["score"], True
         roles.predictions = user_roles["prediction"]
         named = ", ".join(roles.scores.values())
@@ -195,11 +195,14 @@ def _choose_scores(
     predictions = [data.facts[name] for name in user_roles["prediction"].values()]
     predictions = _choose_task(data, roles, predictions or by_name.find_predictions(facts))
     columns = [f.name for f in facts if f.is_probability]
-    matched = by_name.match_classes(sorted(classes), columns)
+    matched, models = by_name.match_classes(sorted(classes), columns), ""
+    if by_model := _match_models(data, sorted(classes), columns):
+        models = f" of {len(by_model)} models"
+        matched = {f"{m}.{name}": c for m, each in by_model.items() for name, c in each.items()}
     if matched and roles.task != "regression" and not user_roles["prediction"]:
         roles.scores, roles.has_classes = matched, True
         rest = tuple(name for name in columns if name not in matched.values())
-        reason = f"a column for each of the {len(classes)} classes"
+        reason = f"a column for each of the {len(classes)} classes{models}"
         roles.listed.append(Role("score", ", ".join(matched.values()), reason, rest))
     if roles.has_classes:
         predictions = predictions[:1]
@@ -215,6 +218,31 @@ def _choose_scores(
         choice.findings.append(
             problem("prediction", None, f"no column looks like it{shown}", "--prediction COLUMN")
         )
+
+
+def _has_all_classes(named: Mapping[Any, str], classes: Sequence[str]) -> bool:
+    """Whether scores are named by all classes, as CLASS or MODEL.CLASS."""
+    names = [f".{name}" for name in named]
+    return all(any(name.endswith(f".{each}") for name in names) for each in classes)
+
+
+def _match_models(
+    data: Inspected, classes: Sequence[str], columns: Sequence[str]
+) -> dict[str, dict[str, str]]:
+    """Return the column of each class by model, where those of each model are shares of a row."""
+    by_model = by_name.match_models(classes, columns)
+    if not by_model:
+        return {}
+    tests: list[str] = []
+    for each in by_model.values():
+        total = " + ".join(f"CAST(s.{quote(column)} AS DOUBLE)" for column in each.values())
+        # They are often rounded.
+        off = f"ABS({total} - 1)"
+        tests.append(f"SUM(CASE WHEN {off} > 0.01 AND ISFINITE({off}) THEN 1 ELSE 0 END)")
+    read = [column for each in by_model.values() for column in each.values()]
+    tail = f" WHERE {data.condition}"
+    (wrong,) = read_rows(data.source, ", ".join(tests), read, tail)
+    return {} if any(wrong) else by_model
 
 
 def _choose_task(data: Inspected, roles: Roles, predictions: list[Facts]) -> list[Facts]:

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from sqleval.common.visible import show_controls
 from sqleval.inputs.arguments import SOURCE_OPTIONS
+from sqleval.inputs.model_columns import nest_classes
 from sqleval.inspection.roles import Roles
 
 #: The metric of the commands that compare slices, or average over folds.
@@ -70,6 +71,8 @@ def _quote_controls(word: str) -> str:
 
 
 def _write_python(source: object, query: str | None, options: Mapping[str, Any]) -> str:
+    if isinstance(score := options.get("score"), Mapping) and options.get("task") == "multiclass":
+        options = {**options, "score": nest_classes(cast("Mapping[str, str]", score))}
     arguments = [f"{name}={value!r}" for name, value in options.items()]
     if query is not None:
         arguments.insert(0, f"query={query!r}")

@@ -62,8 +62,9 @@ class Role(NamedTuple):
 class Roles:
     """The roles of an inspection, given or suggested.
 
-    ``scores`` and ``predictions`` map the name of a model, or with ``has_classes`` a class, to a
-    column. ``listed`` holds the roles in the order in which they are shown.
+    ``scores`` and ``predictions`` map the name of a model, or with ``has_classes`` a class (or
+    MODEL.CLASS, of several models), to a column. ``listed`` holds the roles in the order in
+    which they are shown.
     """
 
     label: str | None = None
@@ -202,6 +203,26 @@ def match_classes(classes: Sequence[str], columns: Sequence[str]) -> dict[str, s
         if (before or after) and all(each in folded for each in class_columns):
             return {each: folded[want] for each, want in zip(classes, class_columns, strict=True)}
     return {}
+
+
+def match_models(classes: Sequence[str], columns: Sequence[str]) -> dict[str, dict[str, str]]:
+    """Return the column of each class by model, where several models have one for each class.
+
+    Examples
+    --------
+    >>> match_models(["0", "1"], ["lstm_0", "lstm_1", "xgb_0", "xgb_1", "share"])
+    {'lstm': {'0': 'lstm_0', '1': 'lstm_1'}, 'xgb': {'0': 'xgb_0', '1': 'xgb_1'}}
+    """
+    matched: list[dict[str, str]] = []
+    rest = list(columns)
+    while each := match_classes(classes, rest):
+        matched.append(each)
+        rest = [column for column in rest if column not in each.values()]
+    # The last dot of a name divides model and class.
+    if len(matched) < 2 or any("." in name or "=" in name for name in classes):
+        return {}
+    names = name_models([each[classes[0]] for each in matched])
+    return dict(zip(names, matched, strict=True))
 
 
 def name_models(columns: Sequence[str]) -> dict[str, str]:

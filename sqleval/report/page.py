@@ -199,8 +199,14 @@ def _inspect(source: object, roles: Mapping[str, Any], bound: Predictions) -> li
         return []
     binding = bound.binding
     scores: Any = [column.name for column in binding.score_columns]
-    if binding.classes and not binding.models:
+    if binding.classes:
         scores = {str(value): column.name for value, column in binding.classes}
+    if binding.classes and binding.models:
+        scores = {
+            f"{model}.{value}": column.name
+            for model, columns in binding.models
+            for (value, _), column in zip(binding.classes, columns, strict=True)
+        }
     predictions = [column.name for column in binding.mapped_columns if not scores]
     late = binding.labels.roles if binding.labels else frozenset[str]()
     single = dict(binding.roles).get("prediction")

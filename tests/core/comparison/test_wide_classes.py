@@ -1,6 +1,7 @@
 """Several models with a column for each class: each value is that of the model alone."""
 
 import json
+import shlex
 from datetime import UTC, datetime, time, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -16,6 +17,7 @@ from sklearn import metrics as sk
 import sqleval
 from sqleval import DataError, RequestError
 from sqleval.export.statement import export_statement
+from sqleval.report.page import write_report
 from tests.support.commands import run
 from tests.support.comparison import assert_frame_equal
 from tests.support.lake import FIRST, Lake, read_results
@@ -368,3 +370,32 @@ def test_a_job_counts_the_rows_of_each_model_before_their_labels(tmp_path: Path)
     assert {*found.select("metric", "slice", "n").rows()} == {
         ("arrived(rows)", f'{{"model":"{model}"}}', N) for model in SHARES
     }
+
+
+def test_an_inspection_suggests_the_command_that_works(path: str) -> None:
+    named = ROWS.rename({f"x.gb_{i}": f"xgb_{i}" for i in range(3)}).drop("w", "fold", "g")
+    named.write_parquet(path)
+    findings = sqleval.inspect(path, label="y")
+    command = next(each.value for each in findings if each.check == "command")
+    assert "--score lstm.2=lstm_2 --score xgb.0=xgb_0" in command
+    found = pl.DataFrame(json.loads(run(*shlex.split(command)[1:], "--format=json").stdout))
+    assert_frame_equal(
+        found.filter(metric="log_loss").select("value"),
+        evaluate().filter(metric="log_loss")["value"].to_frame(),
+    )
+    in_python = [each.value for each in sqleval.inspect(named, label="y")]
+    assert any("score={'lstm': {'0': 'lstm_0'," in text for text in in_python)
+    # Numbers that do not add up to 1 are no probabilities of a model.
+    off = named.with_columns(pl.col("xgb_1") / 2)
+    texts = " ".join(each.value for each in sqleval.inspect(off, label="y"))
+    assert "score={'0': 'lstm_0', '1': 'lstm_1', '2': 'lstm_2'}" in texts
+
+
+def test_a_report_has_each_model_and_no_advice_that_was_followed(tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    write_report(ROWS, str(page), **ROLES)
+    text = page.read_text()
+    assert "Is a model better than lstm?" in text
+    assert "cannot be computed" not in text
+    assert "several classes: --task" not in text
+    assert text.count("<svg") == 3
