@@ -14,7 +14,6 @@ from sqleval.catalog.header import (
     CENTRE,
     CONDITIONS,
     INTERVALS,
-    TASKS,
     TYPES,
     VARIANCE,
     check_header,
@@ -34,6 +33,7 @@ from sqleval.catalog.queries import (
     list_uses,
 )
 from sqleval.catalog.relations import CONTRACT
+from sqleval.catalog.tasks import TASKS, find_tasks
 from sqleval.common.names import find_nearest
 
 Kind = Literal["metric", "mergeable", "step", "curve", "split"]
@@ -105,13 +105,23 @@ class Relation:
 
     @property
     def task(self) -> str:
-        """The header key ``task`` of a metric or curve: a key of `TASKS`."""
+        """The header key ``task`` of a metric or curve: one of `tasks.list_kinds`."""
         return str(self.header.get("task", ""))
 
     @property
-    def tasks(self) -> frozenset[str]:
+    def tasks(self) -> tuple[str, ...]:
         """The tasks in which this metric or curve can be computed."""
-        return TASKS.get(self.task, frozenset())
+        return find_tasks(self.task)
+
+    @property
+    def has_queries(self) -> bool:
+        """Whether it is computed per query, as a metric of a ranking."""
+        return any(TASKS[task].has_queries for task in self.tasks)
+
+    @property
+    def has_values(self) -> bool:
+        """Whether it is of predicted numbers, as a metric of a regression."""
+        return any(TASKS[task].has_values for task in self.tasks)
 
     @property
     def reads_rows(self) -> bool:

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import yaml
 
+from sqleval.catalog.tasks import list_kinds
 from sqleval.common.names import find_nearest
 from sqleval.errors import LoadError, get_first_line
 
@@ -53,20 +54,11 @@ INTERVALS: Mapping[str, tuple[str, ...]] = {
     "normal": ("stderr",),
     "delta": ("stderr",),
 }
-#: The values of the header key ``task``, and the tasks in which such a metric or curve can be
-#: computed. A metric of two classes is computed per class where there are several.
-TASKS: Mapping[str, frozenset[str]] = {
-    "two classes": frozenset({"binary", "multiclass"}),
-    "classes": frozenset({"binary", "multiclass"}),
-    "several classes": frozenset({"multiclass"}),
-    "regression": frozenset({"regression"}),
-    "ranking": frozenset({"ranking"}),
-}
 #: The types of columns that are not DOUBLE: a count of rows (a sum of weights where
 #: there are weights), a whole number, a text, or a class as the label has it.
 TYPES = ("count", "integer", "text", "class")
 _VALUES = {
-    "task": tuple(TASKS),
+    "task": list_kinds(),
     "direction": ("higher", "lower", "none"),
     "weights": ("frequency", "none"),
     "across": ACROSS,

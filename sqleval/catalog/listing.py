@@ -39,7 +39,7 @@ def describe_interval(relation: Relation, catalogue: Catalogue) -> str | None:
     """Return the method of the interval that ``ci=`` gives for a metric."""
     file = catalogue.find_interval(relation.name)
     if file is None:
-        return "normal, over queries" if relation.task == "ranking" else None
+        return "normal, over queries" if relation.has_queries else None
     return file.interval
 
 

@@ -9,6 +9,7 @@ from typing import Any, cast
 from sqleval.catalog.catalogue import Catalogue, builtin
 from sqleval.catalog.contract import Relation
 from sqleval.catalog.parameters import format_value
+from sqleval.catalog.tasks import TASKS
 from sqleval.common.names import find_nearest
 from sqleval.common.sql_text import Value
 from sqleval.errors import RequestError
@@ -19,29 +20,6 @@ AVERAGES = ("macro", "micro", "weighted")
 PER_CLASS = "none"
 #: One-vs-rest and one-vs-one: a matrix per class, or per pair of classes.
 MULTI_CLASS = ("ovr", "ovo")
-
-#: The metrics that are evaluated by default, by task and by whether there is a score.
-DEFAULTS: Mapping[tuple[str, bool], tuple[str, ...]] = {
-    ("binary", True): (
-        "roc_auc", "average_precision", "ks", "log_loss", "brier_score",
-        "accuracy", "balanced_accuracy", "precision", "recall", "f1",
-        "matthews_corrcoef", "prevalence",
-    ),
-    ("binary", False): (
-        "accuracy", "balanced_accuracy", "precision", "recall", "specificity", "f1",
-        "matthews_corrcoef", "cohen_kappa", "prevalence",
-    ),
-    ("multiclass", True): (
-        "accuracy", "balanced_accuracy", "f1(average='macro')", "matthews_corrcoef",
-        "cohen_kappa", "log_loss", "brier_score", "roc_auc(average='macro')",
-    ),
-    ("multiclass", False): (
-        "accuracy", "balanced_accuracy", "f1(average='macro')", "f1(average='weighted')",
-        "matthews_corrcoef", "cohen_kappa",
-    ),
-    ("regression", False): ("mse", "rmse", "mae"),
-    ("ranking", True): ("ndcg", "ndcg(k=10)"),
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -253,11 +231,11 @@ def _check_average(
     relation: Relation, task: str, average: str, multi_class: str, *, folds: bool
 ) -> str:
     """Return the average of a metric for a task; raise if the metric does not fit the task."""
-    name, several = relation.name, task == "multiclass"
+    name, several = relation.name, TASKS[task].has_several_classes
     across = relation.header.get("across") == "matrices"
     if across and not several and not folds:
         raise RequestError(f"{name} averages over several matrices: give over=, or several classes")
-    if relation.task == "ranking" and average:
+    if relation.has_queries and average:
         raise RequestError(f"{name}: average= is not for ranking; it is the mean over the queries")
     if task not in relation.tasks and not (across and folds):
         raise RequestError(
@@ -299,8 +277,7 @@ def parse_all(
 ) -> tuple[Request, ...]:
     """Parse one metric, several, or (None) the default set of the task."""
     if metrics is None:
-        # Of a task without scores, the metrics say that they need a prediction.
-        names = DEFAULTS.get((task, has_score)) or DEFAULTS[task, not has_score]
+        names = TASKS[task].list_defaults(has_score=has_score)
         return tuple(parse(text, task, named=False, catalogue=catalogue) for text in names)
     texts = list_metrics(metrics)
     if not texts:

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from sqleval.catalog.tasks import TASKS, has_several_classes
 from sqleval.cli.confinement import allow_sources
 from sqleval.cli.formats import choose_format
 from sqleval.cli.stdin import open_stdin
@@ -144,7 +145,7 @@ COLUMNS = [
     click.option("--where", metavar="SQL", help="Condition on columns of the source."),
     click.option("--nulls", type=click.Choice(["error", "drop"]), default="error",
         help="What to do with NULL and NaN in a bound column.", show_default=True),
-    click.option("--task", type=click.Choice(["binary", "multiclass", "regression", "ranking"]),
+    click.option("--task", type=click.Choice([*TASKS]),
         help="What is predicted; by default it follows from the columns."),
 ]  # fmt: skip
 ROLES = [
@@ -305,7 +306,7 @@ def read_roles(roles: Mapping[str, Any]) -> dict[str, Any]:
     """Return the roles as `sqleval.scan` takes them."""
     texts = [part.strip() for text in roles["counts"] for part in text.split(",")]
     score = parse_columns(roles["score"], "score")
-    if roles["task"] == "multiclass" and isinstance(score, dict):
+    if has_several_classes(roles["task"]) and isinstance(score, dict):
         score = nest_classes(score)
     return {
         **roles,

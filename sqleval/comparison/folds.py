@@ -103,7 +103,7 @@ def _evaluate_folds(pairs: Pairs, requests: list[Request]) -> pl.DataFrame:
         over=(),
     )
     plain = list(requests)
-    if data.binding.task != "multiclass":
+    if not data.binding.has_several_classes:
         plain = [replace(request, average=None, named=request.named) for request in requests]
     # Requests that differ in the average alone are one metric of two classes.
     names = pl.DataFrame(

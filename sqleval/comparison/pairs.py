@@ -233,9 +233,9 @@ def _is_sum_of_weights(node: exp.Expr) -> bool:
 
 def write_label(binding: Binding) -> str:
     """Return the SQL of a row's label as metrics read it."""
-    if binding.task == "binary":
+    if binding.has_two_classes:
         return rows.write_zero_or_one(binding, "label")
-    if binding.task == "multiclass":
+    if binding.has_several_classes:
         return write_class(binding.role["label"], "label")
     return "CAST(label AS DOUBLE)"
 
@@ -245,7 +245,7 @@ def write_decision(binding: Binding, request: Request, columns: Mapping[str, Col
     if binding.classes:
         return write_predicted_class(binding, list(columns))
     ((name, column),) = columns.items()
-    if binding.task == "multiclass":
+    if binding.has_several_classes:
         return write_class(column, name)
     if binding.model_role == "score":
         threshold = collect_values(binding, request).get("threshold", 0.5)

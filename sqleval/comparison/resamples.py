@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from sqleval.catalog.request import Request, format_request
+from sqleval.catalog.tasks import TASKS
 from sqleval.common.sql_text import Value
 from sqleval.comparison.clusters import (
     find_jackknife_errors,
@@ -118,7 +119,7 @@ def count_paired(
     ``limits`` are those of `count_cells` on the number of cells.
     """
     binding, models = pairs.data.binding, pairs.models
-    is_decided = not scored and binding.task != "regression"
+    is_decided = not scored and not binding.has_values
     names = {model: [f"of_{name}" for name in columns] for model, columns in models.items()}
     role = "prediction" if is_decided else binding.model_role
     named: Mapping[str, Any] = {model: first for model, (first, *_) in names.items()}
@@ -128,7 +129,7 @@ def count_paired(
     roles: dict[str, Any] = {"label": "label", role: named, "task": binding.task}
 
     def create(bits: int) -> Values:
-        if binding.task == "regression":
+        if binding.has_values:
             items = {"label": write_rounded("label", bits)}
             items |= {named[e]: write_number(n, "label", bits) for e, (n,) in models.items()}
             return Values(items, roles, bits > 0)
@@ -228,7 +229,7 @@ def _summarize_bootstrap(
 
 def _is_of_classes(request: Request, task: str) -> bool:
     """Return whether a metric is made of shares of classes: the smallest one is its sample size."""
-    if task == "binary":
+    if TASKS[task].has_two_classes:
         return request.name not in RATES and find_loss_step(request) is None
     return request.depends_on("score_counts")
 

@@ -123,7 +123,7 @@ def _check_single(
     refuse_without_squares(data.binding)
     for request in requests:
         refuse_sum(request)
-        if request.average == PER_CLASS or data.binding.task == "ranking":
+        if request.average == PER_CLASS or data.binding.has_queries:
             name = format_request(request)
             raise RequestError(f"{name}: a sample size needs one value per slice, and no ranking")
 

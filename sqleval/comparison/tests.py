@@ -81,9 +81,10 @@ def find_allowed(request: Request, data: Input, *, paired: bool = True) -> list[
     takes_rows_once = not (binding.has_counts or data.cluster)
     # The tests in closed form are of all rows as one, and not of a mean over folds.
     takes_rows_once &= not averages_folds(request, binding)
-    is_mean = binding.task in ("binary", "regression") and find_loss_step(request) is not None
+    has_losses = binding.has_two_classes or binding.has_values
+    is_mean = has_losses and find_loss_step(request) is not None
     if takes_rows_once and binding.state is None:
-        if request.name in ("roc_auc", "gini") and binding.task == "binary":
+        if request.name in ("roc_auc", "gini") and binding.has_two_classes:
             allowed += ["delong", "delong_joint"] if paired else ["delong"]
         if not paired:
             is_rate = request.relation.interval == "wilson" and request.average is None
@@ -94,7 +95,7 @@ def find_allowed(request: Request, data: Input, *, paired: bool = True) -> list[
             allowed += ["paired_t", "wilcoxon"]
     if binding.is_weighted:
         allowed = [test for test in allowed if test in WEIGHTED]
-    if binding.task != "ranking" or not paired:
+    if not binding.has_queries or not paired:
         allowed += _list_resampled(data)
     return [*allowed, *OVER] if binding.over and paired else allowed
 
@@ -150,7 +151,7 @@ def _refuse_weighted_folds(request: Request, data: Input) -> None:
 
     With several classes the weights are those of the classes, and the note says how folds count.
     """
-    if request.average == "weighted" and data.binding.task != "multiclass":
+    if request.average == "weighted" and not data.binding.has_several_classes:
         raise RequestError(
             f"{format_request(request)}: test='corrected_t' compares the mean over folds, in which "
             "all folds count alike; name average='macro', or test='bootstrap'"

@@ -57,7 +57,7 @@ def write_audit(
     if binding.nulls == "error":
         whole = count(matched) if matched else total
         for name, role, column in list_internal_columns(binding):
-            finite = role in FINITE or binding.task == "regression"
+            finite = role in FINITE or binding.has_values
             is_present = write_present_test(name, column.type, finite=finite)
             items[f"{name}_missing"] = f"{whole} - {count(matched, is_present)}"
             if role == "count":
@@ -90,13 +90,13 @@ def write_audit(
 def _audit_values(binding: Binding, usable: str, count: Callable[..., str]) -> dict[str, str]:
     """Return the columns that show labels and predictions that the task does not have."""
     items: dict[str, str] = {}
-    if binding.task == "binary":
+    if binding.has_two_classes:
         for role in ("label", "prediction"):
             if role in binding.role:
                 items |= _audit_two_values(binding, role, count)
-    if binding.task == "ranking":
+    if binding.has_queries:
         items["label_negative"] = count("label < 0")
-    if binding.task == "multiclass" and binding.classes:
+    if binding.has_several_classes and binding.classes:
         label = binding.role["label"]
         classes = ", ".join(write_class_value(label, value) for value, _ in binding.classes)
         unknown = f"{write_class(label, 'label')} NOT IN ({classes})"
@@ -118,12 +118,12 @@ def has_other_types(binding: Binding) -> bool:
     """Whether texts are compared with numbers or truth values, so that classes may not match."""
     pair = [binding.role[role] for role in ("label", "prediction") if role in binding.role]
     is_mixed = any((each.kind_stored in TEXTS) != (pair[0].kind_stored in TEXTS) for each in pair)
-    return binding.task == "multiclass" and pair[0].form is not None and is_mixed
+    return binding.has_several_classes and pair[0].form is not None and is_mixed
 
 
 def list_fractional(binding: Binding) -> list[str]:
     """Return the roles whose numbers are classes by their first values, and may not be whole."""
-    if binding.task != "multiclass" or not binding.is_inferred:
+    if not binding.has_several_classes or not binding.is_inferred:
         return []
     roles = ("label", "prediction")
     return [r for r in roles if r in binding.role and binding.role[r].kind_stored in FRACTIONS]

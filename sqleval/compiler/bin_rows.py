@@ -53,7 +53,7 @@ def rewrite_over_source(binding: Binding, node: exp.Expr) -> exp.Expr:
         if not isinstance(inner, exp.Column) or inner.name not in ("label", "prediction"):
             return inner
         sql = f"CAST({inner.name} AS DOUBLE)"
-        if binding.task == "binary":
+        if binding.has_two_classes:
             sql = write_zero_or_one(binding, inner.name)
         return exp.maybe_parse(sql, dialect="duckdb")
 
@@ -82,7 +82,7 @@ def write_bins(
         Whether to count scores outside 0 .. 1.
     """
     keys = {key: key for key in (*binding.keys, *binding.folds)}
-    if binding.task == "regression":
+    if binding.has_values:
         keys["_used"] = write_usable(binding)
     else:
         keys |= {role: role for role in ("label", "prediction") if role in binding.role}

@@ -165,7 +165,9 @@ def create_tolerance_bins(tolerance: object, requests: Sequence[Request]) -> Bin
     return Bins(bits, tolerance=least, bounds=tuple(sorted(map(str, bounds))))
 
 
-def check_file_allows_bins(relation: Relation, values: Mapping[str, object], task: str) -> None:
+def check_file_allows_bins(
+    relation: Relation, values: Mapping[str, object], *, has_values: bool
+) -> None:
     """Raise `RequestError` if a file needs every score, or the rows of a regression."""
     unbinned = str(relation.header.get("unbinned", ""))
     option, _, value = unbinned.partition("=")
@@ -174,7 +176,7 @@ def check_file_allows_bins(relation: Relation, values: Mapping[str, object], tas
     reads_scores = (
         "score" in relation.needs.get("predictions", ()) and "arranged" not in relation.when
     )
-    if task == "regression" and {"label", "prediction"} & {*relation.needs.get("predictions", ())}:
+    if has_values and {"label", "prediction"} & {*relation.needs.get("predictions", ())}:
         raise RequestError(
             f"{relation.name} needs the label and the prediction of every row, and a state of a "
             "regression holds sums of a step, such as those of errors"
@@ -189,7 +191,7 @@ def check_file_allows_bins(relation: Relation, values: Mapping[str, object], tas
 
 def check_binding_allows_bins(binding: Binding) -> None:
     """Raise `RequestError` if the input cannot be binned."""
-    if binding.task != "binary" or "score" not in binding.role:
+    if not binding.has_two_classes or "score" not in binding.role:
         raise RequestError("bins= is for the scores of two classes: give score=")
     if binding.is_expected:
         raise RequestError("bins= is for labelled rows: with expected= a row counts in parts")

@@ -180,7 +180,7 @@ class Builder:
     def _find_conditions(self, supplied: frozenset[str], *, runs: bool) -> frozenset[str]:
         buckets, binding = self.relations.buckets, self.binding
         has_rows = self.relations.plan == "rows"
-        several = binding.task == "multiclass"
+        several = binding.has_several_classes
         holds = {
             "unweighted": has_rows and not (binding.has_fractions or binding.has_counts),
             # Windows over pairs of classes have fewer rows, and stay as they are.
@@ -189,7 +189,7 @@ class Builder:
             "binned": self.bins is not None,
             "multiclass": several and not supplied,
             "unscored": several and not binding.classes,
-            "thresholded": binding.task == "binary" and "prediction" not in binding.role,
+            "thresholded": binding.has_two_classes and "prediction" not in binding.role,
         }
         conditions = {self.relations.dialect, *supplied, *(name for name in holds if holds[name])}
         # A standard error from rows needs a twin, which there is for these two conditions.
@@ -300,7 +300,7 @@ class Builder:
         """Place what a file reads, and return the names that it has in the statement."""
         self._check_roles(relation, scope)
         if self.bins is not None:
-            check_file_allows_bins(relation, scope.values, self.binding.task)
+            check_file_allows_bins(relation, scope.values, has_values=self.binding.has_values)
             columns = find_columns(relation, intervals=self.has_intervals)
             for read in relation.reads:
                 self._columns_used.setdefault(read, set()).update(columns)
@@ -352,9 +352,9 @@ class Builder:
             bound.add("score" if scored else "prediction")
         needed = {each.role for each in scope.substitutions if each.role == "query"}
         for role in sorted((needed | relation.needs.get("predictions", frozenset())) - bound):
-            if role == "score" and self.binding.task == "multiclass":
+            if role == "score" and self.binding.has_several_classes:
                 raise RequestError(_PER_CLASS)
-            has_score = self.binding.task == "regression" and self.binding.has_score
+            has_score = self.binding.has_values and self.binding.has_score
             advice = "; a regression has predicted values, and no score=" if has_score else ""
             raise RequestError(f"{name_argument(role)}= is needed and not given{advice}")
 

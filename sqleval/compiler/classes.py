@@ -22,7 +22,7 @@ def write_class(column: Column, name: str) -> str:
 
 def write_class_literal(binding: Binding, value: str | int) -> str:
     """Return a class that a parameter names, as a literal of the label's type."""
-    if binding.task == "binary":
+    if binding.has_two_classes:
         # Expected metrics have two classes, and no column of labels.
         return _write_whole_class(value, "0 and 1")
     column = binding.role["label"]

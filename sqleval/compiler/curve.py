@@ -23,7 +23,7 @@ from sqleval.inputs.binding import Binding
 
 def is_per_class(binding: Binding, relation: Relation) -> bool:
     """Whether a curve of two classes is computed once per class."""
-    return binding.task == "multiclass" and relation.task == "two classes"
+    return binding.has_several_classes and relation.task == "two classes"
 
 
 @lru_cache(maxsize=256)

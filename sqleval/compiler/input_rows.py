@@ -70,7 +70,7 @@ class RowRelations(InputRelations):
         # Under groups and most bins only one relation reads the rows.
         once = binding.stream or bool(binding.labels)
         is_grouped = self.plan == "groups" or (bins is not None and bins.tolerance is None)
-        once = once and (not is_grouped or binding.task == "regression")
+        once = once and (not is_grouped or binding.has_values)
         hint = "MATERIALIZED" if once else "NOT MATERIALIZED"
         for name, sql in rows.write_source(binding, predicate).items():
             builder.add_cte(name, sql, hint)
@@ -117,7 +117,7 @@ class RowRelations(InputRelations):
             sql = rows.write_predictions(self.binding, "_grouped", self._usable_only, also)
             builder.ctes["predictions"] = Cte("predictions", sql, "NOT MATERIALIZED")
         # A sum over several values does not show whether one of them was missing.
-        origin = "_source" if self.binding.task == "regression" else self._origin
+        origin = "_source" if self.binding.has_values else self._origin
         sql = write_audit(
             self.binding, origin, domain=domain, ci=builder.has_intervals, binned=bins is not None
         )

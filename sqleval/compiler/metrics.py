@@ -120,7 +120,7 @@ def compile_metrics(
     # Counted groups stand for rows only where a weight counts rows.
     frequency = all(each.relation.header.get("weights") == "frequency" for each in requests)
     has_plain_rows = not (binding.has_fractions or binding.has_counts)
-    can_group = binding.task == "binary" and has_plain_rows and frequency
+    can_group = binding.has_two_classes and has_plain_rows and frequency
     if plan == "groups" and not can_group:
         plan = "rows"
     # Without the squares of weights there is no interval, and a state may lack other sums for it.

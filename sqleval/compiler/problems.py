@@ -69,7 +69,7 @@ def _check_missing(binding: Binding) -> list[Case]:
     cases: list[Case] = []
     for name, role, column in list_internal_columns(binding):
         what = _describe_column(binding, role, column)
-        finite = binding.task == "regression" or role in FINITE
+        finite = binding.has_values or role in FINITE
         bad = "NULL, NaN or infinite" if finite else "NULL or NaN"
         share = _write_share(binding, f"{name}_missing", role)
         test = f"{_aggregate(binding, 'SUM', f'{name}_missing')} > 0"
@@ -311,14 +311,14 @@ def write_problems(binding: Binding, checks: DomainChecks, origin: str = "_sourc
         cases += _check_counts(binding)
     if "role" in binding.role:
         cases += _check_roles(binding)
-    if binding.task == "ranking":
+    if binding.has_queries:
         cases += _check_relevance(binding)
-    if binding.task == "binary":
+    if binding.has_two_classes:
         cases += _check_two_values(binding, "label")
         cases += _check_two_values(binding, "prediction")
     cases += _check_fractions(binding)
     cases += _check_other_types(binding) if has_other_types(binding) else []
-    if binding.task == "multiclass" and binding.classes:
+    if binding.has_several_classes and binding.classes:
         cases += _check_classes(binding)
     cases += _check_domain(binding, checks)
     notice = _write_notice(binding, origin)

@@ -116,7 +116,7 @@ def _check_cells(binding: Binding, request: Request, relation: Relation) -> None
     """Raise `RequestError` if a metric reads a count of the confusion matrix that is not there."""
     names = [name for name, _ in binding.cells]
     needed = set(CELLS)
-    if binding.task == "binary" and set(relation.reads) == {_OUTCOMES}:
+    if binding.has_two_classes and set(relation.reads) == {_OUTCOMES}:
         read = {column.name for column in relation.query.find_all(exp.Column)}
         needed = {name for name in CELLS if name in read or f"{name}_{SQUARES}" in read}
     missing = [name for name in CELLS if names and name in needed and name not in names]

@@ -37,7 +37,7 @@ def list_internal_columns(binding: Binding) -> Iterator[tuple[str, str, Column]]
 
 def write_usable(binding: Binding, but: str = "") -> str:
     """Return the SQL condition that every bound role, except ``but``, has a usable value."""
-    numeric = binding.task == "regression"
+    numeric = binding.has_values
     parts = [
         write_present_test(name, column.type, finite=role in FINITE or numeric)
         for name, role, column in list_internal_columns(binding)
@@ -81,7 +81,7 @@ def _write_model_case(binding: Binding, place: int = 0) -> str:
 
 def write_all_present(binding: Binding, others: Sequence[Column] = ()) -> str:
     """Return the condition that the value of no model is missing, nor one of other columns."""
-    numeric = binding.task == "regression"
+    numeric = binding.has_values
     tests = [
         write_present_test(read_column(column, "s", binding.dialect), column.type, finite=numeric)
         for column in binding.mapped_columns
@@ -316,18 +316,18 @@ def write_predictions(
     """
     items = {key: key for key in (*binding.keys, *binding.folds)}
     bound = {name for name, _, _ in list_internal_columns(binding)}
-    if binding.task == "regression" and origin == "_grouped":
+    if binding.has_values and origin == "_grouped":
         bound.clear()  # a row of sums has no value of its own
     if binding.is_expected:
         items["label"] = "e.label"
-    if binding.task == "binary":
+    if binding.has_two_classes:
         for role in ("label", "prediction"):
             if role in bound:
                 items[role] = write_zero_or_one(binding, role)
         if "score" in bound:
             items["score"] = "score"
             items |= {"bucket": write_bucket("score", buckets)} if buckets is not None else {}
-    elif binding.task == "multiclass":
+    elif binding.has_several_classes:
         items["label"] = write_class(binding.role["label"], "label")
         if "prediction" in bound:
             items["prediction"] = write_class(binding.role["prediction"], "prediction")
@@ -349,9 +349,7 @@ def write_predictions(
             items[name] = f"CAST({items[name]} AS DOUBLE) * {probability}"
         origin += " AS r\nCROSS JOIN (VALUES (1), (0)) AS e(label)"
     items |= {name: name for name in also}
-    kept = (
-        "_used" if binding.task == "regression" and origin == "_grouped" else write_usable(binding)
-    )
+    kept = "_used" if binding.has_values and origin == "_grouped" else write_usable(binding)
     where = f"\nWHERE {kept}" if usable_only else ""
     return select(items, f"FROM {origin}{where}")
 

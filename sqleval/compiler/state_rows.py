@@ -40,7 +40,7 @@ class StateRelations(RowRelations):
         super().__init__(binding, Bins(definition.bits))
         self._definition = definition
         # States of a regression hold sums of the values, and no column of label or prediction.
-        self.checks_roles = binding.task != "regression"
+        self.checks_roles = not binding.has_values
 
     @property
     def _columns(self) -> dict[str, str]:

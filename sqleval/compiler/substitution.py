@@ -110,7 +110,7 @@ def create_folds(binding: Binding, average: str | None) -> Substitution:
 
 def averages_folds(request: Request, binding: Binding) -> bool:
     """Whether a metric is an average over the keys of ``over=``, and not pooled over them."""
-    several = binding.task == "multiclass"
+    several = binding.has_several_classes
     across = request.relation.header.get("across") == "matrices"
     is_named = request.average in ("macro", "weighted") or (across and not several)
     return bool(binding.over) and is_named
@@ -130,10 +130,10 @@ def list_substitutions(
     is_arranged : bool
         Whether the metric depends on the order of rows within a score bin.
     """
-    several = binding.task == "multiclass"
+    several = binding.has_several_classes
     across = request.relation.header.get("across") == "matrices"
     substitutions: list[Substitution] = []
-    if request.relation.task == "ranking":
+    if request.relation.has_queries:
         substitutions.append(QUERIES)
     if is_arranged:
         substitutions.append(ARRANGEMENTS)

@@ -50,7 +50,7 @@ def check_curve(request: Request, binding: Binding, baseline: str | None) -> Non
     axes = read_axes(request)
     if axes.joined == "points":
         raise RequestError(f"{request.name}: its bins differ by model, so that it is not compared")
-    if binding.task != "binary" or not binding.has_score:
+    if not binding.has_two_classes or not binding.has_score:
         raise RequestError(f"{request.name}: scores of two classes are compared")
     if binding.state is not None:
         raise RequestError(f"{request.name}: a state does not hold which rows models share")

@@ -58,7 +58,7 @@ def agree_on_kind(samples: Sequence[Sample], role: str) -> bool:
     """
     kinds = {sample.is_number(role) for sample in samples}
     texts = {sample.binding.role[role].kind in ("text", "enum", "uuid") for sample in samples}
-    binaries = {sample.binding.task == "binary" for sample in samples}
+    binaries = {sample.binding.has_two_classes for sample in samples}
     if role != "score" and len(binaries) > 1 and any(sample.bits for sample in samples):
         raise RequestError(
             f"one sample is a state, whose {role} is 1 or 0; say with positive= which {role} of "

@@ -87,13 +87,13 @@ class Sample(NamedTuple):
     @property
     def roles(self) -> tuple[str, ...]:
         """The roles whose distributions it has."""
-        if self.binding.state is not None and self.binding.task == "regression":
+        if self.binding.state is not None and self.binding.has_values:
             return ()  # Of values a state has sums.
         return tuple(role for role in DISTRIBUTIONS if role in self.binding.role)
 
     def is_number(self, role: str) -> bool:
         """Whether the values of a role are numbers whose order and distance count."""
-        return role == "score" or self.binding.task == "regression"
+        return role == "score" or self.binding.has_values
 
     @contextmanager
     def count_rows(self, role: str, bits: int) -> Generator[Counts]:
@@ -195,7 +195,7 @@ class Sample(NamedTuple):
 
     def _write_category(self, role: str) -> str:
         """Return the SQL of a class as a text."""
-        if self.binding.task == "binary":
+        if self.binding.has_two_classes:
             return f"CAST({rows.write_zero_or_one(self.binding, role)} AS VARCHAR)"
         # A number and a truth value have the same text whatever their types are.
         return write_canonical(role, self.binding.role[role].type, "number", self.binding.dialect)
@@ -255,7 +255,7 @@ def _refuse_arguments(name: str, what: str, arguments: list[str], roles: Mapping
 
 
 def _create_sample(name: str, predictions: Predictions) -> Sample:
-    if predictions.binding.over or predictions.binding.classes or predictions.task == "ranking":
+    if predictions.binding.over or predictions.binding.classes or predictions.binding.has_queries:
         raise RequestError(f"{name}: drift() takes no over=, qid= or score per class")
     if predictions.binding.cells:
         raise RequestError(f"{name} is a table of counts, which has no scores")

@@ -162,7 +162,7 @@ class Body(Builder):
         self.arguments[name] = param
         if param.kind == "series":
             return self._add_once(name, f"SELECT UNNEST(RANGE(1, {name} + 1)) AS i")
-        kind = "TINYINT" if self.binding.task == "binary" else "VARCHAR"
+        kind = "TINYINT" if self.binding.has_two_classes else "VARCHAR"
         casts = (f"CAST(c.cell.{key} AS {kind}) AS {key}" for key in ("label", "prediction"))
         return self._add_once(
             name,

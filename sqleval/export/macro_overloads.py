@@ -9,6 +9,7 @@ from sqleval.catalog.catalogue import builtin
 from sqleval.catalog.contract import Relation
 from sqleval.catalog.parameters import Param
 from sqleval.catalog.request import Request
+from sqleval.catalog.tasks import TASKS
 from sqleval.common.columns import Column
 from sqleval.common.sql_text import write_literal
 from sqleval.compiler.curve import is_per_class
@@ -257,9 +258,9 @@ def _list_overloads(writer: _Writer, relation: Relation) -> Iterator[str]:
         return  # a macro has no argument for several models
     name, metric = relation.name, Request(relation.name)
     params = dict(builtin().parameters(name))
-    if relation.task == "regression":
+    if relation.has_values:
         yield writer.write_metric(VALUES, ANY_WEIGHT, metric)
-    elif relation.task == "ranking":
+    elif relation.has_queries:
         yield writer.write_metric(RANKED, NO_WEIGHT, metric)
     elif relation.kind != "metric":
         for form in (SCORES, CLASSES):
@@ -292,15 +293,15 @@ def _list_evaluate_overloads(writer: _Writer) -> Iterator[str]:
         if relation.tables or relation.header.get("cost"):
             continue  # it needs a table as an argument, or the square of the rows in time
         metric = Request(name)
-        if "binary" in relation.tasks and trial.has_metric(SCORES, metric):
+        if SCORES.task in relation.tasks and trial.has_metric(SCORES, metric):
             of_scores[name] = metric
         for average in request.AVERAGES if relation.task == "two classes" else (None,):
             metric = Request(name, average=average)
-            if "multiclass" in relation.tasks and trial.has_metric(CLASSES, metric):
+            if CLASSES.task in relation.tasks and trial.has_metric(CLASSES, metric):
                 of_classes[f"{name}_{average}" if average else name] = metric
     for weight in (NO_WEIGHT, GIVEN_WEIGHT):
-        yield writer.write_many(SCORES, weight, of_scores, request.DEFAULTS["binary", True])
-    defaults = (request.parse(text, "multiclass") for text in request.DEFAULTS["multiclass", False])
+        yield writer.write_many(SCORES, weight, of_scores, TASKS[SCORES.task].scored_defaults)
+    defaults = (request.parse(text, CLASSES.task) for text in TASKS[CLASSES.task].defaults)
     names = [f"{each.name}_{each.average}" if each.average else each.name for each in defaults]
     yield writer.write_many(CLASSES, ANY_WEIGHT, of_classes, names)
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, cast
 from sqleval.catalog import portable, request
 from sqleval.catalog.catalogue import builtin
 from sqleval.catalog.request import Request
+from sqleval.catalog.tasks import TASKS, find_tasks
 from sqleval.common.columns import Column
 from sqleval.common.sql_text import Scalar
 from sqleval.compiler.bins import parse_bins
@@ -63,8 +64,8 @@ def _list_columns(value: object) -> list[str]:
 
 def _list_numeric_columns(task: Task, roles: Mapping[str, Any]) -> list[str]:
     """Return the columns whose role needs a number."""
-    numeric = ["score", "weight", "counts"]
-    if task in ("regression", "ranking") or (task == "binary" and roles["positive"] is None):
+    numeric, facts = ["score", "weight", "counts"], TASKS[task]
+    if not facts.has_classes or (facts.has_two_classes and roles["positive"] is None):
         numeric += ["label", "prediction"]
     return [name for role in numeric for name in _list_columns(roles[role])]
 
@@ -72,21 +73,22 @@ def _list_numeric_columns(task: Task, roles: Mapping[str, Any]) -> list[str]:
 def _find_task(metrics: Sequence[str], roles: Mapping[str, Any]) -> Task:
     """Return the task of the metrics and roles."""
     names = [request.find_name(text) for text in metrics]
-    tasks = {builtin().get(name).task for name in names if name in builtin().names}
+    needed = {builtin().get(name).task for name in names if name in builtin().names}
+    only = {find_tasks(each)[0] for each in needed if len(find_tasks(each)) == 1}
     averaged = any(
         re.search(r"\b(average|multi_class)\s*=|_(macro|micro|weighted)$", m) for m in metrics
     )
-    if "regression" in tasks:
-        return "regression"
-    if "ranking" in tasks or roles["qid"] is not None:
+    if only:
+        return next(name for name in TASKS if name in only)
+    if roles["qid"] is not None:
         return "ranking"
     if isinstance(roles["counts"], Mapping):
         return "binary"
     # Over folds, an average is the mean over them.
-    has_classes = "several classes" in tasks or has_classes_of_models(roles["score"])
+    has_classes = has_classes_of_models(roles["score"])
     if (averaged and not roles["over"]) or has_classes:
         return "multiclass"
-    return "multiclass" if roles["score"] is None and tasks == {"classes"} else "binary"
+    return "multiclass" if roles["score"] is None and needed == {"classes"} else "binary"
 
 
 def _parse_classes(score: Mapping[Any, Any]) -> dict[Any, Any]:
@@ -121,7 +123,7 @@ def _bind_table(
         raise RequestError("label= (--label) is needed and not given")
     task = roles["task"] or _find_task(metrics, roles)
     score = roles["score"]
-    if task == "multiclass" and isinstance(score, Mapping):
+    if TASKS[task].has_several_classes and isinstance(score, Mapping):
         roles["score"] = _parse_classes(cast("Mapping[Any, Any]", score))
     roles |= {"task": task, "positive": _parse_positive(roles["positive"])}
     columns = _UnknownColumns(_list_numeric_columns(task, roles))
@@ -142,7 +144,7 @@ def _describe_unusable_rows(binding: Binding) -> str:
         if binding.cells and role != "count":
             continue  # of a table of counts, the user has named no other column
         name = " ".join(column.name.split())  # a comment ends with its line
-        finite = binding.task == "regression" or role in FINITE
+        finite = binding.has_values or role in FINITE
         names["NULL, NaN or infinite" if finite else "NULL or NaN"][name] = None
     bad = " or ".join(f"{' or '.join(each)} is {what}" for what, each in names.items() if each)
     valid = "The values are valid only where _problem is NULL: it says what"

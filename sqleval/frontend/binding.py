@@ -223,7 +223,7 @@ def add_reference(predictions: Predictions, reference: object) -> Predictions:
             f"expected={reference!r} must be True, or the labelled predictions of sqleval.scan"
         )
     binding = reference.binding
-    if binding.is_expected or binding.task != "binary" or "score" not in binding.role:
+    if binding.is_expected or not binding.has_two_classes or "score" not in binding.role:
         raise RequestError("expected= needs labelled predictions of two classes, with a score")
     if [name for name, _ in binding.models] != [name for name, _ in predictions.binding.models]:
         raise RequestError("expected= needs labelled predictions of the same models")

@@ -257,7 +257,7 @@ class Predictions(Comparisons):
         """
         threshold = convert_scalar(threshold)
         check_threshold(threshold)
-        if self.task not in ("binary", "multiclass"):
+        if not self.binding.has_classes:
             raise RequestError(
                 f"confusion() is for classes, and these are predictions of the task {self.task!r}; "
                 "task='multiclass' (--task multiclass) takes numbers as classes"

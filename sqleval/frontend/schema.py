@@ -23,7 +23,7 @@ HIDDEN = pl.Schema(
 
 def get_class_type(binding: Binding) -> pl.DataType:
     """Return the type of a class: whole numbers, or texts."""
-    texts = binding.task == "multiclass" and not is_integer(binding.role["label"].type)
+    texts = binding.has_several_classes and not is_integer(binding.role["label"].type)
     return pl.String() if texts else pl.Int64()
 
 

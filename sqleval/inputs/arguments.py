@@ -3,6 +3,7 @@
 from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import cast
 
+from sqleval.catalog.tasks import may_have_two_classes
 from sqleval.common.names import find_nearest
 from sqleval.common.numbers import is_real_number
 from sqleval.errors import RequestError
@@ -136,7 +137,7 @@ def check_expected(
         )
     if score is None:
         raise RequestError("expected= needs score=, the calibrated probability of the positive")
-    if task not in (None, "binary"):
+    if not may_have_two_classes(task):
         raise RequestError(f"expected= is for two classes, and task={task!r} is given")
     if has_classes_of_models(score):
         raise RequestError("expected= is for two classes, and score= names several of each model")

@@ -4,11 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
+from sqleval.catalog.tasks import TASKS, TaskFacts
 from sqleval.common.columns import Column
 from sqleval.common.sql_text import Scalar
 from sqleval.inputs.model_columns import merge_columns
 
-Task = Literal["binary", "multiclass", "regression", "ranking"]
+#: The name of a task: a key of `catalog.tasks.TASKS`.
+Task = str
 Nulls = Literal["error", "drop"]
 
 #: The values of a column that says what each row was used for.
@@ -280,6 +282,36 @@ class Binding:
     def folds(self) -> tuple[str, ...]:
         """The columns of ``over`` under reserved names."""
         return tuple(f"fold_{i}" for i, _ in enumerate(self.over, start=1))
+
+    @property
+    def facts(self) -> TaskFacts:
+        """What the task has."""
+        return TASKS[self.task]
+
+    @property
+    def has_two_classes(self) -> bool:
+        """Whether labels are 1 and 0."""
+        return self.facts.has_two_classes
+
+    @property
+    def has_several_classes(self) -> bool:
+        """Whether labels are classes, with a score per class."""
+        return self.facts.has_several_classes
+
+    @property
+    def has_classes(self) -> bool:
+        """Whether labels are classes, two or several."""
+        return self.facts.has_classes
+
+    @property
+    def has_values(self) -> bool:
+        """Whether labels and predictions are numbers, of which bins and states hold sums."""
+        return self.facts.has_values
+
+    @property
+    def has_queries(self) -> bool:
+        """Whether a query holds rows together."""
+        return self.facts.has_queries
 
     @property
     def is_weighted(self) -> bool:

@@ -5,8 +5,9 @@ are. The choice is made by the first rows; the audit of a statement confirms it 
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple, get_args
+from typing import NamedTuple
 
+from sqleval.catalog.tasks import TASKS
 from sqleval.common.columns import FRACTIONS, NO_TYPE, NUMBERS, TEXTS, WHOLE, Column, Form, Kind
 from sqleval.common.sql_text import Scalar, quote
 from sqleval.errors import RequestError
@@ -81,9 +82,9 @@ def read_task(
     'regression'
     """
     if task is not None:
-        if task not in get_args(Task):
-            raise RequestError(f"task={task!r} must be one of {', '.join(get_args(Task))}")
-        return Reading(task)  # pyright: ignore[reportArgumentType]
+        if task not in TASKS:
+            raise RequestError(f"task={task!r} must be one of {', '.join(TASKS)}")
+        return Reading(task)
     if "query" in roles:
         return Reading("ranking")
     if positive is not None or "score" in roles or (mapped and mapped_role == "score"):
@@ -170,7 +171,7 @@ def read_drift_task(
     if positive is not None or not roles:
         return "multiclass" if positive is None else "binary"
     task = read_task(None, roles, "score", [], None, look).task
-    return "regression" if task == "regression" else "multiclass"
+    return task if TASKS[task].has_values else "multiclass"
 
 
 def choose_class_form(
@@ -183,11 +184,12 @@ def choose_class_form(
     """
     columns = [column for _, column in _list_class_columns(roles, mapped_role, mapped)]
     kinds = {column.kind for column in columns if column.type not in ("", NO_TYPE)}
-    if task not in ("binary", "multiclass"):
+    if not TASKS[task].has_classes:
         return None
     if kinds & TEXTS and kinds & (NUMBERS | {"boolean"}):
         return "number" if kinds & NUMBERS else "truth value"
-    if task == "multiclass" and (kinds & FRACTIONS or (kinds & NUMBERS and "boolean" in kinds)):
+    may_differ = kinds & FRACTIONS or (kinds & NUMBERS and "boolean" in kinds)
+    if TASKS[task].has_several_classes and may_differ:
         return "number"
     return None
 
@@ -229,7 +231,7 @@ def unify_types(
 
 def read_relevance(task: Task, roles: dict[str, Column]) -> dict[str, Column]:
     """Return the roles with relevance that is a truth value as 0 and 1."""
-    if task != "ranking" or "label" not in roles:
+    if not TASKS[task].has_queries or "label" not in roles:
         return roles
     return roles | {"label": _read_truth_values(roles["label"])}
 

@@ -6,6 +6,7 @@ from functools import partial
 from math import isnan
 from typing import NamedTuple, get_args
 
+from sqleval.catalog.tasks import TASKS
 from sqleval.common.columns import NO_TYPE, TEXTS, Column, Form, is_float, is_number
 from sqleval.common.numbers import is_real_number
 from sqleval.common.sql_text import Scalar, quote
@@ -44,7 +45,8 @@ def _check_type(
     task: Task, role: str, column: Column, positive: Scalar | None, form: Form | None
 ) -> None:
     """Check that a column has a type that its role can have."""
-    has_truths = role == "score" or (task == "ranking" and role == "label")
+    facts = TASKS[task]
+    has_truths = role == "score" or (facts.has_queries and role == "label")
     if (has_truths and column.kind == "boolean") or column.type == NO_TYPE:
         return
     refuse_nested(role, column)
@@ -53,13 +55,13 @@ def _check_type(
             f"role={column.name!r} is {column.type} and must be a text: train, validation or test"
         )
     numeric = role in ("score", "weight", "count") or (
-        task in ("regression", "ranking") and role in ("label", "prediction")
+        not facts.has_classes and role in ("label", "prediction")
     )
     if numeric and not is_number(column.type):
         error = RequestError(f"{role}={column.name!r} must be a number and is {column.type}")
         error.texts = column.name if column.kind == "text" else None
         raise error
-    binary = task == "binary" and role in ("label", "prediction") and positive is None
+    binary = facts.has_two_classes and role in ("label", "prediction") and positive is None
     if (
         binary
         and not (form is not None and column.kind in TEXTS)
@@ -234,10 +236,10 @@ def _unify_values(
     form = choose_class_form(task, roles, mapped_role, mapped)
     for role, column in [*roles.items(), *((mapped_role, column) for _, column in mapped)]:
         _check_type(task, role, column, positive, form)
-    has_classes = task == "multiclass" and mapped_role == "score"
+    has_classes = TASKS[task].has_several_classes and mapped_role == "score"
     classes = [convert_class(key, roles["label"], "score") for key, _ in mapped if has_classes]
     predicted = [column for _, column in mapped if mapped_role == "prediction"]
-    spelling = form if task == "binary" else None
+    spelling = form if TASKS[task].has_two_classes else None
     converted, written = convert_positive(positive, roles, predicted, spelling)
     unified, mapped = unify_types(roles, mapped_role, mapped, form)
     unified = read_relevance(task, unified)
@@ -248,7 +250,7 @@ def _find_task_of_classes(task: str | None, columns: ModelColumns) -> str | None
     """Return the task, which follows from several models that each have several classes."""
     if not columns.models:
         return task
-    if task not in (None, "multiclass"):
+    if task is not None and not TASKS[task].has_several_classes:
         raise RequestError(
             f"score= has a column for each class of several models, and task={task!r} is given; "
             "leave it out, or give task='multiclass' (--task multiclass)"
@@ -260,7 +262,7 @@ def _arrange_columns(
     task: Task, columns: ModelColumns, values: _Values
 ) -> tuple[tuple[tuple[str, tuple[Column, ...]], ...], tuple[tuple[Scalar, Column], ...]]:
     """Return the columns of models, and those of classes, as a `Binding` has them."""
-    if task != "multiclass" or columns.role != "score":
+    if not TASKS[task].has_several_classes or columns.role != "score":
         return tuple((str(key), (column,)) for key, column in values.mapped), ()
     found = [column for _, column in values.mapped]
     if not columns.models:

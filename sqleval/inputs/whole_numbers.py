@@ -23,7 +23,7 @@ def read_numbers_exactly(source: Source, columns: Columns, binding: Binding) -> 
     bound += [(binding.model_role, column) for column in binding.mapped_columns]
     bound += [("count", column) for _, column in binding.cells]
     numeric = {"score", "weight", "count"}
-    if binding.task != "multiclass":
+    if not binding.has_several_classes:
         numeric |= {"label", "prediction"}
     used = {column.name for _, column in bound}
     # These uses show or compare the column as it is.

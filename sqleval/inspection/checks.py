@@ -45,8 +45,8 @@ def check_missing(facts: Facts, where: str | None = None) -> Iterator[Finding]:
 
 def check_classes(label: Facts, choice: Choice) -> Iterator[Finding]:
     """Yield the classes of a label, or its range."""
-    counts, task = choice.classes, choice.roles.task
-    if not counts or task in ("regression", "ranking"):
+    counts, task = choice.classes, choice.roles.facts
+    if not counts or not task.has_classes:
         return
     shown = ", ".join(f"{value!s}: {n:,}" for value, n in counts[:_SHOWN])
     more = ", ..." if len(counts) > _SHOWN else ""

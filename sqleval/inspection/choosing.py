@@ -102,7 +102,7 @@ def choose_roles(
     choice = Choice(Roles(positive=user_roles["positive"], where=where), [], {}, [])
     roles = choice.roles
     if any(cells <= data.facts.keys() for cells in _COUNTS) and not any(user_roles.values()):
-        roles.task = "counts"
+        roles.is_counts = True
         reason = "a table of counts: its columns need no roles"
         roles.listed.append(Role("counts", ", ".join(data.facts), reason))
         return choice
@@ -118,7 +118,7 @@ def choose_roles(
         values = [value for value, _ in choice.classes]
         most = by_name.MOST_CLASSES
         roles.task = read_label(label.column, values, most, has_queries=True)
-        roles.query = others["query"][0].name if roles.task == "ranking" else None
+        roles.query = others["query"][0].name if roles.facts.has_queries else None
     used = {f.name for name in ("weight", "key", "time", "query") for f in others[name]}
     _choose_scores(data, user_roles, [f for f in facts if f.name not in used], choice)
     for name in ("key", "time", "weight"):
@@ -163,7 +163,7 @@ def _choose_label(
     is_known = bool(label.present)
     roles.task = read_label(label.column, values, by_name.MOST_CLASSES) if is_known else "binary"
     described = by_name.describe_values(label)
-    if choice.classes and roles.task != "regression":
+    if choice.classes and not roles.facts.has_values:
         total = sum(n for _, n in choice.classes)
         first = choice.classes[:MOST_OTHERS]
         shown = [f"{format_number(value)}: {format_share(n, total)}" for value, n in first]
@@ -189,7 +189,7 @@ def _choose_scores(
             Role("score", named, f"a column for each of the {len(classes)} classes")
         )
         return
-    if roles.label is None or roles.task in ("binary", "ranking") or user_roles["score"]:
+    if roles.label is None or roles.facts.has_one_score or user_roles["score"]:
         _choose_binary(data, user_roles, facts, choice)
         return
     predictions = [data.facts[name] for name in user_roles["prediction"].values()]
@@ -199,7 +199,7 @@ def _choose_scores(
     if by_model := _match_models(data, sorted(classes), columns):
         models = f" of {len(by_model)} models"
         matched = {f"{m}.{name}": c for m, each in by_model.items() for name, c in each.items()}
-    if matched and roles.task != "regression" and not user_roles["prediction"]:
+    if matched and not roles.facts.has_values and not user_roles["prediction"]:
         roles.scores, roles.has_classes = matched, True
         rest = tuple(name for name in columns if name not in matched.values())
         reason = f"a column for each of the {len(classes)} classes{models}"
@@ -281,7 +281,7 @@ def _choose_binary(
         others = (*(f.name for f in scores[_MOST_SCORES:]), *others)
         scores = scores[:_MOST_SCORES]
     roles.scores = user_roles["score"] or by_name.name_models([f.name for f in scores])
-    if roles.label is not None and roles.task != "ranking" and values:
+    if roles.label is not None and not roles.facts.has_queries and values:
         for each in scores:
             auc = choice.aucs.get(each.name) or measure_auc(data, roles, each.name, roles.positive)
             choice.aucs[each.name] = auc

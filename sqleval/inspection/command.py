@@ -5,20 +5,18 @@ from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import Any, cast
 
+from sqleval.catalog.tasks import has_several_classes
 from sqleval.common.visible import show_controls
 from sqleval.inputs.arguments import SOURCE_OPTIONS
 from sqleval.inputs.model_columns import nest_classes
 from sqleval.inspection.roles import Roles
-
-#: The metric of the commands that compare slices, or average over folds.
-_BY_TASK = {"binary": "roc_auc", "multiclass": "accuracy", "regression": "rmse"}
 
 
 def _list_options(roles: Roles, *, has_missing: bool) -> dict[str, Any]:
     """Return the arguments of `scan`."""
     scores, predictions = roles.scores, roles.predictions
     first_score, first = next(iter(scores.values()), None), next(iter(predictions.values()), None)
-    is_named = roles.task in ("multiclass", "regression") and roles.query is None
+    is_named = not roles.facts.has_two_classes and roles.query is None
     options: dict[str, Any] = {
         "label": roles.label,
         "score": scores if len(scores) > 1 or roles.has_classes else first_score,
@@ -71,7 +69,9 @@ def _quote_controls(word: str) -> str:
 
 
 def _write_python(source: object, query: str | None, options: Mapping[str, Any]) -> str:
-    if isinstance(score := options.get("score"), Mapping) and options.get("task") == "multiclass":
+    if isinstance(score := options.get("score"), Mapping) and has_several_classes(
+        options.get("task")
+    ):
         options = {**options, "score": nest_classes(cast("Mapping[str, str]", score))}
     arguments = [f"{name}={value!r}" for name, value in options.items()]
     if query is not None:
@@ -101,15 +101,16 @@ def write_commands(
     if roles.maybe_label and is_shell:
         words = _write_shell("inspect", source, query, {**of_source, "label": roles.maybe_label[0]})
         return [(f"if {roles.maybe_label[0]} is the label", _join_words(words))]
-    if roles.task != "counts" and (roles.label is None or not (roles.scores or roles.predictions)):
+    has_roles = roles.label is not None and bool(roles.scores or roles.predictions)
+    if not (roles.is_counts or has_roles):
         return []
     options = {**of_source, **_list_options(roles, has_missing=has_missing)}
-    metric = _BY_TASK.get(roles.task, "")
+    metric = roles.facts.headline or ""
     if metric == "roc_auc" and not roles.scores:
         metric = "accuracy"
     # By what, the metric, further arguments of `scan`, and whether the worst slice comes first.
     further: list[tuple[str, str, dict[str, Any], bool]] = []
-    if metric and not roles.query:
+    if metric and not (roles.query or roles.is_counts):
         if roles.by and not roles.split:
             further.append((f"by {roles.by}", metric, {"by": roles.by}, True))
         if roles.fold:

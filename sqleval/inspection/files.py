@@ -91,10 +91,10 @@ def _write_moments(number: str, condition: str) -> list[str]:
 def _write_label(label: Facts, choice: Choice) -> tuple[list[str], bool]:
     """Return the moments of a label, and whether they are those of a rate."""
     value, kind = f"s.{quote(label.name)}", label.column.type
-    if choice.roles.task == "binary" and len(choice.classes) == 2:
+    if choice.roles.facts.has_two_classes and len(choice.classes) == 2:
         is_positive = f"CASE WHEN {value} = {write_scalar(find_positive(choice))} THEN 1 ELSE 0 END"
         return _write_moments(is_positive, write_present_test(value, kind, finite=False)), True
-    if choice.roles.task == "regression":
+    if choice.roles.facts.has_values:
         return _write_moments(value, write_present_test(value, kind, finite=True)), False
     return [], False
 
@@ -114,7 +114,7 @@ def compare_files(data: Inspected, choice: Choice) -> Iterator[Finding]:
         selected += moments
         if moments:
             means.append(("rate" if is_rate else "mean", roles.label, is_rate))
-    real = roles.predictions if roles.task == "regression" else {}
+    real = roles.predictions if roles.facts.has_values else {}
     for name in [*roles.scores.values(), *real.values()]:
         facts = data.facts[name]
         if is_number(facts.column.type):

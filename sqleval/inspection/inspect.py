@@ -51,7 +51,7 @@ def _check_roles(
         yield from checks.check_classes(label, choice)
     for name in roles.scores.values():
         yield from checks.check_score_type(facts[name])
-        if roles.task != "ranking":
+        if not roles.facts.has_queries:
             yield from checks.check_score_range(data, facts[name])
         yield from checks.check_auc(data, choice, facts[name])
     if label is not None:

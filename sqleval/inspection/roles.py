@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Any, NamedTuple
 
+from sqleval.catalog.tasks import TASKS, TaskFacts
 from sqleval.common.columns import Kind, is_float, is_number
 from sqleval.inspection.columns import Facts, format_distinct
 from sqleval.inspection.findings import format_number
@@ -71,6 +72,7 @@ class Roles:
     scores: dict[str, str] = field(default_factory=dict[str, str])
     predictions: dict[str, str] = field(default_factory=dict[str, str])
     has_classes: bool = False
+    is_counts: bool = False
     weight: str | None = None
     key: str | None = None
     time: str | None = None
@@ -83,6 +85,11 @@ class Roles:
     where: str | None = None
     task: str = "binary"
     listed: list[Role] = field(default_factory=list[Role])
+
+    @property
+    def facts(self) -> TaskFacts:
+        """What the task has."""
+        return TASKS[self.task]
 
 
 def is_probable_time(facts: Facts) -> bool:

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import polars as pl
 
+from sqleval.catalog.tasks import has_several_classes
 from sqleval.common.columns import Column
 from sqleval.common.counts import format_row_count
 from sqleval.common.sql_text import select, write_present_test, write_with
@@ -50,7 +51,7 @@ def count_arrived_rows(job: Job, predictions: Predictions) -> pl.DataFrame:
     counts = counts.cast({key: predictions.key_types[key] for key in binding.key_names})
     if has_classes_of_models(job.score):
         counts = _name_models(counts, cast("dict[Any, dict[Any, str]]", job.score))
-    elif job.task == "multiclass" and binding.models:  # a score per class, not several models
+    elif has_several_classes(job.task) and binding.models:  # a score per class, not several models
         counts = counts.drop("model").unique(maintain_order=True)
     return counts.with_columns(
         metric=pl.lit("rows"), value=pl.col("n").cast(pl.Float64), n_dropped=pl.lit(0, pl.Int64),

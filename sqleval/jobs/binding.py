@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import polars as pl
 
+from sqleval.catalog.tasks import has_several_classes
 from sqleval.common.periods import find_end, find_start
 from sqleval.common.sql_text import quote, write_literal
 from sqleval.engines.base import Engine
@@ -168,7 +169,7 @@ def split_models(job: Job) -> dict[str, Job]:
     if job.common:
         return jobs
     for role, named in (("score", job.score), ("prediction", job.prediction)):
-        has_models = job.task != "multiclass" or has_classes_of_models(named)
+        has_models = not has_several_classes(job.task) or has_classes_of_models(named)
         if isinstance(named, dict) and len(named) > 1 and has_models:
             for name, column in named.items():
                 jobs[str(name)] = job.model_copy(update={role: {name: column}})

@@ -19,6 +19,7 @@ from pydantic_core import to_json
 from sqleval.catalog import request
 from sqleval.catalog.contract import Relation
 from sqleval.catalog.request import Request
+from sqleval.catalog.tasks import TASKS
 from sqleval.compiler.expected import find_obstacle
 from sqleval.errors import RequestError
 from sqleval.history.store import DIGITS
@@ -272,7 +273,7 @@ def _list_possible_tasks(job: Job) -> list[tuple[Job, tuple[Request, ...]]]:
     elif job.score is not None or job.positive is not None:
         tasks = ["binary"]
     else:
-        tasks = ["binary", "multiclass", "regression"]
+        tasks = [name for name, facts in TASKS.items() if not facts.has_queries]
     possible: list[tuple[Job, tuple[Request, ...]]] = []
     errors: list[RequestError] = []
     has_score = (

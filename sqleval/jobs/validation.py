@@ -104,7 +104,7 @@ def _describe_keys(job: Job, keys: Sequence[str]) -> str:
 def _describe_reading(job: Job, predictions: Predictions) -> str:
     """Return the task, and for two classes what is positive and the threshold of decisions."""
     binding = predictions.binding
-    if binding.task != "binary" or binding.state is not None:
+    if not binding.has_two_classes or binding.state is not None:
         return binding.task
     positive = f"{binding.positive_as_written or 1} is positive"
     if "prediction" in binding.role:

@@ -20,12 +20,6 @@ from sqleval.inspection.inspect import inspect
 from sqleval.plots import charts
 from sqleval.report.answer import compare_models
 
-#: The pictures of each task, with scores and without.
-_CURVES: Mapping[tuple[str, bool], Sequence[str]] = {
-    ("binary", True): ("roc", "pr", "calibration", "gain"),
-    ("multiclass", True): ("confusion", "roc", "calibration"),
-    ("multiclass", False): ("confusion",),
-}
 #: Slices in the table; `evaluate --by` has all.
 _MOST_SLICES = 30
 #: By their names on the page, metrics that are the best threshold by some measure.
@@ -108,8 +102,8 @@ def write_report(
         metrics, bound.task, bound.binding.has_score, folds=bool(bound.binding.over),
         catalogue=bound.catalogue,
     )  # fmt: skip
-    is_scored = bound.task == "binary" and bound.binding.has_score
-    has_classes = bound.task == "multiclass"
+    is_scored = bound.binding.has_two_classes and bound.binding.has_score
+    has_classes = bound.binding.has_several_classes
     curves = list(_draw_curves(bound, lacking))
     slices = _list_slices(sliced, labels[0], ci, min_rows, lacking) if sliced else None
     answer = compare_models(bound, labels[0], ci)
@@ -230,7 +224,8 @@ def _draw_curves(bound: Predictions, lacking: dict[str, None]) -> Iterator[dict[
 
     What is not installed is added to ``lacking``.
     """
-    for name in _CURVES.get((bound.task, bound.binding.has_score), ()):
+    facts = bound.binding.facts
+    for name in facts.curves if bound.binding.has_score else facts.unscored_curves:
         table = name if name == "confusion" else f"{name}_curve"
         try:
             picture = charts.write_svg(bound.plot(name))

@@ -34,9 +34,9 @@ def group_requests(
     groups: dict[tuple[Value, bool], list[Request]] = {}
     for request in requests:
         decided = request.depends_on("decisions")
-        scored = not decided and (binding.has_score and binding.task != "regression")
+        scored = not decided and (binding.has_score and not binding.has_values)
         threshold: Value = None
-        if decided and binding.task == "binary" and "prediction" not in binding.role:
+        if decided and binding.has_two_classes and "prediction" not in binding.role:
             threshold = collect_values(binding, request).get("threshold", 0.5)
         groups.setdefault((threshold, scored), []).append(request)
     for (threshold, scored), group in groups.items():
@@ -63,17 +63,17 @@ def create_values(binding: Binding, bits: int, threshold: Value, *, scored: bool
     scored : bool
         Whether the metrics read scores; otherwise they read predictions.
     """
-    if binding.task == "multiclass":
+    if binding.has_several_classes:
         return _create_class_values(binding, bits, scored=scored)
-    if binding.task != "binary":
+    if not binding.has_two_classes:
         items = {
             "label": write_rounded("label", bits),
             "prediction": write_number("prediction", "label", bits),
         }
-        roles = {"label": "label", "prediction": "prediction", "task": "regression"}
+        roles = {"label": "label", "prediction": "prediction", "task": binding.task}
         return Values(items, roles, bits > 0)
     items = {"label": rows.write_zero_or_one(binding, "label")}
-    roles: dict[str, Any] = {"label": "label", "task": "binary"}
+    roles: dict[str, Any] = {"label": "label", "task": binding.task}
     if binding.state is not None:
         items["label"] = "label"
     if scored:
@@ -88,7 +88,7 @@ def create_values(binding: Binding, bits: int, threshold: Value, *, scored: bool
 
 def _create_class_values(binding: Binding, bits: int, *, scored: bool) -> Values:
     items = {"label": write_class(binding.role["label"], "label")}
-    roles: dict[str, Any] = {"label": "label", "task": "multiclass"}
+    roles: dict[str, Any] = {"label": "label", "task": binding.task}
     if scored:
         names = [f"score_{i}" for i, _ in enumerate(binding.classes, start=1)]
         items |= {name: write_score(name, bits) for name in names}

@@ -104,7 +104,7 @@ def build_state(
 ) -> State:
     """Return the statement of a state; see `Predictions.state`."""
     bits = create_bins(bins).bits
-    if binding.classes or binding.task == "ranking" or binding.has_counts or binding.over:
+    if binding.classes or binding.has_queries or binding.has_counts or binding.over:
         what = "a ranking, counts= or over="
         if binding.classes:
             what = "a score per class; prediction= takes the predicted class, of several models too"
@@ -147,7 +147,7 @@ def build_state(
 
 
 def _find_label_type(binding: Binding) -> Any:
-    if binding.task == "binary":
+    if binding.has_two_classes:
         return pl.Int8()
     kind = binding.role["label"].type
     return pl.Float64() if is_float(kind) else pl.Int64() if is_integer(kind) else pl.String()
@@ -173,10 +173,10 @@ def _write_statement(
     binding = builder.binding
     items = {name: f"r.{key}" for name, key in zip(binding.key_names, binding.keys, strict=True)}
     types: dict[str, Any] = dict(find_key_types(binding, engine))
-    if binding.task != "regression":
+    if not binding.has_values:
         for role in ("label", "prediction"):
             if role in binding.role:
-                items[role] = write_zero_or_one(binding, role) if binding.task == "binary" else role
+                items[role] = write_zero_or_one(binding, role) if binding.has_two_classes else role
                 types[role] = label_type
     if definition.bits:
         for end in ("score", "score_low", "score_high"):
@@ -196,7 +196,7 @@ def _write_statement(
     if binding.is_weighted:
         for name in ("weight", SQUARES):
             items[name], types[name] = f"r.{name}", pl.Float64()
-    used = "r._used" if binding.task == "regression" else write_usable(binding)
+    used = "r._used" if binding.has_values else write_usable(binding)
     items["used"], types["used"] = f"COALESCE({used}, FALSE)", pl.Boolean()
     for description in definition.columns:
         if description == SQUARES:

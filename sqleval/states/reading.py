@@ -11,6 +11,7 @@ from typing import Any, cast
 import polars as pl
 
 from sqleval.catalog.header import VARIANCE
+from sqleval.catalog.tasks import TASKS
 from sqleval.common.columns import Column
 from sqleval.common.counts import format_row_count
 from sqleval.common.periods import GRAINS, parse_grain
@@ -168,7 +169,7 @@ def merge_definitions(source: Source, columns: Columns) -> Definition:
     sums = [name for name in first.columns if all(name in each.columns for each in definitions)]
     derived = _find_squares([*columns])
     sums_held = [name for name in sums if name not in derived]
-    needed = [*keys, *sums_held, *(["label"] if first.task != "regression" else [])]
+    needed = [*keys, *sums_held, *(["label"] if not TASKS[first.task].has_values else [])]
     needed += ["score", "score_low", "score_high"] if first.bits else []
     if missing := [name for name in needed if name not in columns]:
         raise SourceError(f"{source.label} lacks a column of its states: {missing[0]!r}")

@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import Annotated, Any, cast, get_args
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -17,8 +18,13 @@ from pydantic import (
     field_validator,
 )
 
+from sqleval.catalog.tasks import TASKS, check_task
 from sqleval.errors import RequestError
 
+#: The name of a task.
+TaskName = Annotated[
+    str, AfterValidator(check_task), WithJsonSchema({"type": "string", "enum": [*TASKS]})
+]
 _UNITS = {
     "h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1),
     "y": timedelta(days=365, hours=6),

@@ -11,10 +11,11 @@ from typing import Any, Literal
 from pydantic import Field, PrivateAttr, ValidationInfo, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
+from sqleval.catalog.tasks import has_several_classes, may_have_two_classes
 from sqleval.inputs.binding import Definition, Task
 from sqleval.inputs.databases import find_database, write_sqlite_url
 from sqleval.inputs.stores import expand_home, is_remote, split_kind
-from sqleval.jobs.file.fields import Environment, Span, Strict, allow_one, allow_text
+from sqleval.jobs.file.fields import Environment, Span, Strict, TaskName, allow_one, allow_text
 from sqleval.jobs.file.gate_checks import check_gates
 from sqleval.jobs.file.parts import (
     Arrival,
@@ -78,7 +79,7 @@ class Job(Strict):
     common: bool = Field(
         default=False, description="With nulls: drop, only the rows that all models have."
     )
-    task: Literal["binary", "multiclass", "regression", "ranking"] | None = Field(
+    task: TaskName | None = Field(
         default=None, description="By default it follows from the columns."
     )
     engine: str | None = Field(
@@ -241,7 +242,7 @@ class Job(Strict):
                 "expected: true is for labels that arrive later; write labels: "
                 "{source: labels/, on: key, maturity: 7d}"
             )
-        if self.score is None or self.qid is not None or self.task not in (None, "binary"):
+        if self.score is None or self.qid is not None or not may_have_two_classes(self.task):
             raise ValueError("expected: true needs two classes and a score, their probability")
 
     def _check_ci(self) -> None:
@@ -349,8 +350,9 @@ class Job(Strict):
     def _has_models(self) -> bool:
         """Whether results have the key ``model``, or would have it before late labels come."""
         is_late = self.labels is not None and bool(self.labels.maturity)
-        has_scores = isinstance(self.score, dict) and (self.task != "multiclass" or is_late)
-        return has_scores or isinstance(self.prediction, dict)
+        named = [self.prediction]
+        named += [self.score] if is_late or not has_several_classes(self.task) else []
+        return any(isinstance(each, dict) for each in named)
 
     @property
     def added_keys(self) -> frozenset[str]:

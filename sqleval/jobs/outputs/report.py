@@ -41,7 +41,7 @@ def _draw_curves(run: Run, period: str) -> list[str]:
     """Draw the curves of all rows of a period as SVG."""
     assert run.lake is not None
     predictions = bind_periods(run.job, run.lake, [period], [[]])
-    if not predictions.binding.has_score or predictions.task != "binary":
+    if not predictions.binding.has_score or not predictions.binding.has_two_classes:
         return []
     drawn: list[str] = []
     key = find_period_key(predictions)

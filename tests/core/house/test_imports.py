@@ -15,7 +15,7 @@ from . import imports
 ALLOWED = {
     "common": "",
     "catalog": "common",
-    "inputs": "common",
+    "inputs": "common catalog",
     "plots": "common",
     "inference": "common",
     "alarms": "common inference",
@@ -30,7 +30,7 @@ ALLOWED = {
     "frontend": "common catalog inputs compiler engines states plots inference resampling "
     "comparison curves",
     "export": "common catalog inputs compiler splits jobs",
-    "inspection": "common engines inputs frontend",
+    "inspection": "common catalog engines inputs frontend",
     "drifts": "common catalog inputs compiler engines states resampling frontend",
     "report": "common catalog frontend inspection plots inference comparison",
     "selection": "common catalog inputs frontend",
