@@ -3,6 +3,8 @@ summary: twice the area between the ROC curve and the diagonal
 formula: 2 AUC - 1
 direction: higher
 range: -1 .. 1
+test: delong
+scale: 2
 reference: sklearn.metrics.roc_auc_score # 2 AUC - 1
 aliases: [gini_coefficient]
 task: two classes

@@ -3,6 +3,7 @@ summary: share of predicted negatives that are negative
 formula: tn / (tn + fn)
 direction: higher
 range: 0 .. 1
+expectation: exact
 reference: sklearn.metrics.precision_score # of the negative class, pos_label=0
 aliases: [npv]
 task: two classes

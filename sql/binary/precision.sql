@@ -3,6 +3,7 @@ summary: share of predicted positives that are positive
 formula: tp / (tp + fp)
 direction: higher
 range: 0 .. 1
+expectation: exact
 reference: sklearn.metrics.precision_score
 aliases: [positive_predictive_value, ppv, precision_score]
 task: two classes

@@ -3,6 +3,7 @@ summary: share of rows that are positive
 formula: positives / all
 direction: none
 range: 0 .. 1
+expectation: exact
 reference: numpy.average
 aliases: [base_rate]
 task: two classes

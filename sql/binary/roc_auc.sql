@@ -3,6 +3,7 @@ summary: probability that a positive scores above a negative, ties counting one 
 formula: "(#(s+ > s-) + #(s+ = s-) / 2) / (P N)"
 direction: higher
 range: 0 .. 1
+test: delong
 reference: sklearn.metrics.roc_auc_score
 aliases: [auc, auroc, c_statistic, roc_auc_score]
 task: two classes

@@ -8,6 +8,7 @@ formula: >-
 direction: lower
 range: 0 .. 1
 domain: "score: 0 .. 1"
+expectation: none
 reference: Murphy (1973), doi:10.1175/1520-0450(1973)012<0595:ANVPOT>2.0.CO;2
 task: two classes
 weights: frequency

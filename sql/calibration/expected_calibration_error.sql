@@ -6,6 +6,7 @@ formula: sum over bins of (n_b / n) |mean p - mean y|
 direction: lower
 range: 0 .. 1
 domain: "score: 0 .. 1"
+expectation: none
 reference: sklearn.calibration.calibration_curve # its bins, weighted by their rows
 aliases: [ece]
 task: two classes

@@ -6,6 +6,7 @@ direction: none
 range: 0 .. inf
 domain: "score: 0 .. 1"
 interval: delta
+expectation: none
 reference: numpy.average # of the scores over that of the labels
 task: two classes
 weights: frequency

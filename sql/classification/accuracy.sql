@@ -5,6 +5,9 @@ direction: higher
 range: 0 .. 1
 params:
   normalize: bool = true
+expectation: exact
+test: mcnemar
+no_information: no_information_error_rate
 reference: sklearn.metrics.accuracy_score
 aliases: [accuracy_score]
 task: classes

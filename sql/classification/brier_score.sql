@@ -4,6 +4,8 @@ formula: mean((p - y)^2)
 direction: lower
 range: 0 .. 1
 domain: "score: 0 .. 1"
+expectation: exact
+no_information: no_information_brier_score
 reference: sklearn.metrics.brier_score_loss
 aliases: [brier, brier_score_loss, neg_brier_score]
 task: classes

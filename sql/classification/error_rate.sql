@@ -5,6 +5,9 @@ direction: lower
 range: 0 .. 1
 params:
   normalize: bool = true
+expectation: exact
+test: mcnemar
+no_information: no_information_error_rate
 reference: sklearn.metrics.zero_one_loss
 aliases: [misclassification_rate, zero_one_loss]
 task: classes

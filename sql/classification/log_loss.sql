@@ -4,6 +4,7 @@ formula: -mean(ln p(label))
 direction: lower
 range: 0 .. inf
 domain: "score: 0 .. 1"
+expectation: exact
 reference: sklearn.metrics.log_loss
 aliases: [cross_entropy, logloss, neg_log_loss]
 task: classes

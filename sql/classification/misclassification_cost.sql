@@ -8,6 +8,7 @@ range: 0 .. inf
 params:
   cost_matrix: matrix = null
 interval: delta
+expectation: exact
 reference: sklearn.metrics.confusion_matrix # weighted by the costs
 task: classes
 weights: frequency

@@ -4,6 +4,7 @@ formula: mean of p and mean of y over the rows of a bin
 domain: "score: 0 .. 1"
 order: bin
 band: [bin, observed, points]
+expectation: none
 reference: sklearn.calibration.calibration_curve
 aliases: [reliability_curve, reliability_diagram]
 task: two classes

@@ -9,13 +9,15 @@ import yaml
 
 from sqleval.catalog.tasks import list_kinds
 from sqleval.common.names import find_nearest
+from sqleval.common.numbers import is_real_number
 from sqleval.errors import LoadError, get_first_line
 
 #: The keys that a header may have.
 HEADER_KEYS = {
     "summary", "formula", "direction", "range", "domain", "params", "reference", "weights",
     "cost", "since", "when", "interval", "order", "across", "means", "centres", "variances",
-    "unbinned", "bound", "units", "task", "types", "aliases", "band", "allowed",
+    "unbinned", "bound", "units", "task", "types", "aliases", "band", "allowed", "test", "scale",
+    "expectation", "no_information",
 }  # fmt: skip
 #: The conditions that a twin may name in ``when`` (or as its second suffix), and their meaning.
 CONDITIONS: Mapping[str, str] = {
@@ -54,6 +56,12 @@ INTERVALS: Mapping[str, tuple[str, ...]] = {
     "normal": ("stderr",),
     "delta": ("stderr",),
 }
+#: The test of a difference of two models that a metric has: that of areas under ROC curves, or of
+#: rates of right rows. A mean of row losses needs no key.
+TESTS = ("delong", "mcnemar")
+#: What a metric is before labels come, from scores that are calibrated: its expectation, or
+#: nothing, because it measures calibration. Without the key it is computed from expected counts.
+EXPECTATIONS = ("exact", "none")
 #: The types of columns that are not DOUBLE: a count of rows (a sum of weights where
 #: there are weights), a whole number, a text, or a class as the label has it.
 TYPES = ("count", "integer", "text", "class")
@@ -66,6 +74,8 @@ _VALUES = {
     "interval": tuple(INTERVALS),
     "units": ("runs",),
     "cost": ("quadratic",),
+    "test": TESTS,
+    "expectation": EXPECTATIONS,
     "domain": ("score: 0 .. 1",),
 }
 _REQUIRED = {
@@ -168,6 +178,9 @@ def check_header(path: Path, text: str, header: Mapping[str, Any], kind: str) ->
         if header.get(key, "-") in (None, "") or isinstance(header.get(key), (list, dict)):
             message = f"{key} must be a text, not {header[key]!r}"
             raise make_error(path, find_key_line(text, key), message)
+    if "scale" in header and not (is_real_number(header["scale"]) and header["scale"] > 0):
+        line = find_key_line(text, "scale")
+        raise make_error(path, line, f"scale must be a number above 0, not {header['scale']!r}")
     if "range" in header and not _is_range(str(header["range"])):
         line = find_key_line(text, "range")
         raise make_error(path, line, f"range must read '0 .. 1', not {header['range']!r}")

@@ -54,7 +54,7 @@ def _compare_delong(pairs: Pairs, request: Request, options: Options) -> pl.Data
     name = "weighted_delong" if is_weighted else "delong"
     areas = add_weights(pairs.run(name, pairs.list_scores()), pairs)
     areas = areas.with_columns(pl.col("stderr") * pl.col("_correction"))
-    scale = 2.0 if request.name == "gini" else 1.0
+    scale = float(request.header.get("scale", 1))
     difference = (areas["model_value"] - areas["baseline_value"]) * scale
     stderr = (areas["stderr"] * scale).to_numpy()
     outcome = apply_test(difference.to_numpy(), stderr, options)
@@ -67,7 +67,7 @@ def _compare_delong(pairs: Pairs, request: Request, options: Options) -> pl.Data
     note = pl.when(is_constant).then(why).otherwise("note")
     method = name_test("delong", weighted=is_weighted)
     selected = _select(areas, pairs, outcome, stderr, method, note)
-    shift = 1.0 if request.name == "gini" else 0.0
+    shift = scale - 1
     return selected.with_columns(
         _value=areas["model_value"] * scale - shift,
         _baseline_value=areas["baseline_value"] * scale - shift,
@@ -78,7 +78,8 @@ def _compare_mcnemar(pairs: Pairs, request: Request, options: Options) -> pl.Dat
     is_weighted = pairs.joint.is_weighted
     pair_counts = add_weights(pairs.run("discordant", pairs.list_decisions(request)), pairs)
     pair_counts = _count_effective(pair_counts)
-    names = ("wins", "losses") if request.name != "error_rate" else ("losses", "wins")
+    is_error = request.header["direction"] == "lower"
+    names = ("losses", "wins") if is_error else ("wins", "losses")
     wins, losses, n = (pair_counts[name].to_numpy() for name in (*names, "total"))
     note = (
         pl.when(pl.col("wins") + pl.col("losses") == 0)
@@ -93,7 +94,7 @@ def _compare_mcnemar(pairs: Pairs, request: Request, options: Options) -> pl.Dat
             within = apply_paired_rate_equivalence_test
         wins, losses = (pair_counts[name].to_numpy() for name in ("wins", "losses"))
         outcome = within(wins, losses, n, options.margin, ci=options.ci)
-        if request.name == "error_rate":
+        if is_error:
             outcome = outcome._replace(low=-outcome.high, high=-outcome.low)
         method = "Tango's score test of paired rates" + (LINEARISED if is_weighted else "")
         return _select(pair_counts, pairs, outcome, stderr, method, note)

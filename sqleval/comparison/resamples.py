@@ -25,7 +25,7 @@ from sqleval.comparison.pairs import (
     write_decision,
     write_label,
 )
-from sqleval.comparison.tests import FEW_ROWS_OF_A_CLASS, RATES
+from sqleval.comparison.tests import FEW_ROWS_OF_A_CLASS
 from sqleval.comparison.verdict import find_signs
 from sqleval.compiler.intervals import MIN_PAIRS
 from sqleval.inference.libraries import np
@@ -230,7 +230,7 @@ def _summarize_bootstrap(
 def _is_of_classes(request: Request, task: str) -> bool:
     """Return whether a metric is made of shares of classes: the smallest one is its sample size."""
     if TASKS[task].has_two_classes:
-        return request.name not in RATES and find_loss_step(request) is None
+        return request.header.get("test") != "mcnemar" and find_loss_step(request) is None
     return request.depends_on("score_counts")
 
 

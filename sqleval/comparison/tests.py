@@ -42,7 +42,6 @@ TWO_SIDED = (*OMNIBUS, "nemenyi")
 RANKS = ("friedman", "nemenyi")
 #: The note where a class has fewer rows than `MIN_PAIRS`; DeLong's paired test has the same.
 FEW_ROWS_OF_A_CLASS = "few rows of a class: the test may find a difference too often"
-RATES = ("accuracy", "error_rate")
 #: The tests that take sampling weights, beside those of replicates and folds, and what `method`
 #: then says.
 WEIGHTED = {
@@ -84,12 +83,12 @@ def find_allowed(request: Request, data: Input, *, paired: bool = True) -> list[
     has_losses = binding.has_two_classes or binding.has_values
     is_mean = has_losses and find_loss_step(request) is not None
     if takes_rows_once and binding.state is None:
-        if request.name in ("roc_auc", "gini") and binding.has_two_classes:
+        if request.header.get("test") == "delong" and binding.has_two_classes:
             allowed += ["delong", "delong_joint"] if paired else ["delong"]
         if not paired:
             is_rate = request.relation.interval == "wilson" and request.average is None
             allowed += ["newcombe"] if is_rate else ["welch_t"] if is_mean else []
-        elif request.name in RATES:
+        elif request.header.get("test") == "mcnemar":
             allowed += ["mcnemar", "mcnemar_exact", "cochran_q"]
         elif is_mean:
             allowed += ["paired_t", "wilcoxon"]

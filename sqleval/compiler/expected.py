@@ -7,18 +7,6 @@ from sqleval.catalog.request import Request, format_request
 from sqleval.errors import RequestError
 from sqleval.inputs.binding import Binding
 
-#: Metrics that are sums over rows, divided by what does not depend on the labels: if the scores are
-#: calibrated, the value is the expectation of the metric. Others are computed from expected counts,
-#: as a recall is the ratio of two of them, which is nearly the expectation where rows are many.
-_EXPECTATIONS = frozenset({
-    "accuracy", "error_rate", "log_loss", "brier_score", "precision", "negative_predictive_value",
-    "prevalence", "misclassification_cost",
-})  # fmt: skip
-#: Files that compare scores with the share of positives, which calibration says are equal.
-_OF_CALIBRATION = frozenset({
-    "pcoc", "expected_calibration_error", "brier_reliability", "calibration_curve",
-})  # fmt: skip
-
 
 def describe_expectation(request: Request) -> str:
     """Return what an expected metric is, in the words of the column ``method``.
@@ -28,7 +16,11 @@ def describe_expectation(request: Request) -> str:
     >>> describe_expectation(Request("recall"))
     'of expected counts'
     """
-    return "expectation" if request.name in _EXPECTATIONS else "of expected counts"
+    # The value of a sum over rows, divided by what does not depend on the labels, is the
+    # expectation if scores are calibrated. A recall is the ratio of two expected counts, which is
+    # nearly the expectation where rows are many.
+    is_exact = request.header.get("expectation") == "exact"
+    return "expectation" if is_exact else "of expected counts"
 
 
 def find_obstacle(request: Request) -> str | None:
@@ -40,7 +32,7 @@ def find_obstacle(request: Request) -> str | None:
     True
     """
     name = format_request(request)
-    if request.name in _OF_CALIBRATION:
+    if request.header.get("expectation") == "none":
         return f"{name} measures calibration, which expected= supposes: it needs labels"
     if request.relation.header.get("weights") == "none":
         return f"{name} takes whole rows, and with expected= a row counts in parts"

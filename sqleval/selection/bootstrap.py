@@ -7,6 +7,7 @@ from typing import Any
 
 import polars as pl
 
+from sqleval.catalog.catalogue import builtin
 from sqleval.catalog.request import list_metrics
 from sqleval.errors import RequestError
 from sqleval.inputs.lookup import list_names
@@ -14,12 +15,6 @@ from sqleval.selection.resample import evaluate_folds, list_slice_keys, refuse_n
 
 #: Expected share of distinct rows in a bootstrap sample, 1 - 1/e.
 _IN_BAG = 0.632
-#: Metrics with an estimate, and the metric of their no-information error.
-_NO_INFORMATION = {
-    "error_rate": "no_information_error_rate",
-    "accuracy": "no_information_error_rate",
-    "brier_score": "no_information_brier_score",
-}
 #: Names that no slice key may have.
 _RESERVED = ("metric", "train", "out_of_bag", "no_information", "overfitting", "note")
 
@@ -70,12 +65,18 @@ def bootstrap_632(
     Efron and Tibshirani (1997), Improvements on cross-validation: the .632+ bootstrap method.
     """
     names = list_metrics(metrics)
+    files = {each.name: each for each in builtin().relations("metric")}
+    blind_of = {
+        name: str(each.header["no_information"])
+        for name, each in files.items()
+        if "no_information" in each.header
+    }
     for name in names:
-        if name not in _NO_INFORMATION:
-            allowed = ", ".join(_NO_INFORMATION)
+        if name not in blind_of:
+            allowed = ", ".join(sorted(blind_of))
             raise RequestError(f"{name!r} has no .632 estimate; metrics with one: {allowed}")
     refuse_names("by", list_names(roles.get("by"), "by"), _RESERVED)
-    all_metrics = list(dict.fromkeys([*names, *(_NO_INFORMATION[name] for name in names)]))
+    all_metrics = list(dict.fromkeys([*names, *(blind_of[name] for name in names)]))
     values = evaluate_folds(
         source, all_metrics, [repeat], [role], roles, {"repeat": [repeat], "role": [role]}
     )
@@ -94,14 +95,15 @@ def bootstrap_632(
     frames: list[pl.DataFrame] = []
     for name in names:
         frame = slices.with_columns(metric=pl.lit(name))
-        blind = train.filter(metric=_NO_INFORMATION[name]).rename({"train": "no_information"})
+        blind = train.filter(metric=blind_of[name]).rename({"train": "no_information"})
         for other in (train.filter(metric=name), out_of_bag.filter(metric=name), blind):
             frame = frame.join(
                 other.drop("metric").with_columns(_one=1), on=[*keys, "_one"], how="left",
                 nulls_equal=True, maintain_order="left",
             )  # fmt: skip
         # Accuracy is 1 - error rate.
-        frames.append(_add_estimates(frame.drop("_one"), is_complement=name == "accuracy"))
+        is_complement = files[name].header["direction"] == "higher"
+        frames.append(_add_estimates(frame.drop("_one"), is_complement=is_complement))
     return pl.concat(frames)
 
 

@@ -161,6 +161,38 @@ def test_a_mean_that_should_be_high_is_not_inferior_from_below(
     assert "b is not shown non-inferior to a within 0.05" in row["verdict"]
 
 
+@pytest.mark.parametrize(("header", "like"), [
+    ("test: delong\nscale: 2\n", "gini"), ("test: mcnemar\n", "accuracy"),
+])  # fmt: skip
+def test_a_foreign_metric_has_the_test_that_its_header_names(
+    tmp_path: Path, rows: pl.DataFrame, header: str, like: str
+) -> None:
+    text = SOMERS_D if like == "gini" else MATCHES
+    (tmp_path / "ours").mkdir()
+    path = tmp_path / "ours" / "mine.sql"
+    path.write_text(text.replace("weights: frequency\n", f"weights: frequency\n{header}"))
+    both = rows.with_columns(q=pl.col("p") * 0.5 + 0.3 * pl.col("y") * pl.col("p"))
+    catalogue = Catalogue(find_sql_folder(), tmp_path)
+    scan = sqleval.scan(both, label="y", score={"a": "p", "b": "q"}, catalogue=catalogue)
+    own, built_in = scan.compare(["mine", like]).collect().to_dicts()
+    for name in ("value", "baseline_value", "low", "high", "p_value"):
+        assert own[name] == pytest.approx(built_in[name], abs=1e-12)
+    assert own["method"] == built_in["method"]
+
+
+@pytest.mark.parametrize(("key", "message"), [
+    ("test: welch", "test must be one of delong, mcnemar, not 'welch'"),
+    ("scale: 0", "scale must be a number above 0, not 0"),
+    ("expectation: maybe", "expectation must be one of exact, none"),
+])  # fmt: skip
+def test_a_wrong_fact_of_a_header_is_named(tmp_path: Path, key: str, message: str) -> None:
+    (tmp_path / "ours").mkdir()
+    path = tmp_path / "ours" / "mine.sql"
+    path.write_text(MATCHES.replace("weights: frequency\n", f"weights: frequency\n{key}\n"))
+    with pytest.raises(LoadError, match=message):
+        Catalogue(find_sql_folder(), tmp_path).get("mine")
+
+
 def test_a_foreign_metric_has_bins_and_states(catalogue: Catalogue, rows: pl.DataFrame) -> None:
     scan = sqleval.scan(rows, label="y", score="p", catalogue=catalogue)
     exact = somersd(rows["y"].to_numpy(), rows["p"].to_numpy()).statistic
