@@ -5,6 +5,11 @@ domain: "score: 0 .. 1"
 order: bin
 band: [bin, observed, points]
 expectation: none
+chart:
+  title: Calibration curve
+  draw: calibration
+  columns: [predicted, observed, n]
+  metric: [ECE, expected_calibration_error]
 reference: sklearn.calibration.calibration_curve
 aliases: [reliability_curve, reliability_diagram]
 task: two classes

@@ -10,6 +10,12 @@ params:
 order: probability_cost, threshold DESC
 band: [probability_cost, normalized_cost, lines, triangle]
 direction: lower
+chart:
+  title: Cost curve
+  draw: cost_curve
+  columns: [probability_cost, normalized_cost]
+  metric: [AUC, roc_auc]
+  facts: {prevalence: prevalence}
 reference: Drummond and Holte (2006), doi:10.1007/s10994-006-8199-5
 task: two classes
 weights: frequency

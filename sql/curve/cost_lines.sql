@@ -4,6 +4,10 @@ summary: >-
   fnr, where only positives cost
 formula: y = FPR (1 - x) + FNR x
 order: threshold DESC, fpr, fnr DESC
+chart:
+  title: Cost lines, one a threshold
+  draw: cost_lines
+  columns: [fpr, fnr]
 reference: Drummond and Holte (2006), doi:10.1007/s10994-006-8199-5
 task: two classes
 weights: frequency

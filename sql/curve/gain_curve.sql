@@ -6,6 +6,12 @@ formula: share = (tp + fp) / all, gain = tp / P, lift = gain / share
 order: threshold DESC, share
 band: [share, gain, lines]
 direction: higher
+chart:
+  title: Gain curve
+  x: [share, Share of rows targeted]
+  y: [gain, Share of positives found (gain)]
+  diagonal: random
+  percent: true
 reference: Provost and Fawcett (2013), Data Science for Business, chapter 8
 task: two classes
 weights: frequency

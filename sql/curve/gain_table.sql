@@ -6,6 +6,10 @@ formula: gain = tp / P, lift = gain / share, ks = tpr - fpr
 params:
   bins: series = 10
 order: share
+chart:
+  title: Lift
+  draw: gain_table
+  columns: [share, lift]
 reference: Provost and Fawcett (2013), Data Science for Business, chapter 8
 task: two classes
 weights: frequency

@@ -3,6 +3,11 @@ summary: >-
   share of the positives and share of the negatives at or above each score, and their distance
 formula: tpr(t), fpr(t), |tpr(t) - fpr(t)|
 order: threshold DESC
+chart:
+  title: Kolmogorov-Smirnov curves
+  draw: ks
+  columns: [threshold, tpr, fpr, distance]
+  metric: [KS, ks]
 reference: scipy.stats.ks_2samp
 task: two classes
 weights: frequency

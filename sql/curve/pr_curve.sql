@@ -7,6 +7,14 @@ params:
 order: threshold DESC, recall, precision DESC
 band: [recall, precision, steps]
 direction: higher
+chart:
+  title: Precision-recall curve
+  x: [recall, Recall]
+  y: [precision, Precision]
+  diagonal: P = R
+  steps: true # precision at the right end of each step of recall, as average precision has it
+  metric: [AP, average_precision]
+  facts: {prevalence: prevalence, break_even: break_even_point}
 reference: sklearn.metrics.precision_recall_curve
 aliases: [precision_recall_curve]
 task: two classes

@@ -6,6 +6,13 @@ params:
 order: threshold DESC, fpr, tpr
 band: [fpr, tpr, lines]
 direction: higher
+chart:
+  title: ROC curve
+  x: [fpr, "False positive rate (1 - specificity)"]
+  y: [tpr, "True positive rate (sensitivity)"]
+  diagonal: chance
+  ideal: true
+  metric: [AUC, roc_auc]
 reference: sklearn.metrics.roc_curve
 task: two classes
 weights: frequency

@@ -256,6 +256,7 @@ def _check_named_columns(
         "types": cast("dict[object, object]", types),
         "order": order,
         "band": cast("list[object]", band)[:2],
+        "chart": _list_chart_columns(header.get("chart") or {}),
     }
     for key, names in named.items():
         for name in names:
@@ -272,6 +273,11 @@ def _check_named_columns(
             allowed = ", ".join(TYPES)
             message = f"the type of {name} must be one of {allowed}, not {type_name!r}"
             raise make_error(path, find_key_line(text, "types"), message)
+
+
+def _list_chart_columns(chart: Mapping[str, Any]) -> list[Any]:
+    axes = [chart[axis][0] for axis in ("x", "y") if axis in chart]
+    return [*axes, *chart.get("columns", ())]
 
 
 def _check_relations(

@@ -17,7 +17,7 @@ HEADER_KEYS = {
     "summary", "formula", "direction", "range", "domain", "params", "reference", "weights",
     "cost", "since", "when", "interval", "order", "across", "means", "centres", "variances",
     "unbinned", "bound", "units", "task", "types", "aliases", "band", "allowed", "test", "scale",
-    "expectation", "no_information",
+    "expectation", "no_information", "chart",
 }  # fmt: skip
 #: The conditions that a twin may name in ``when`` (or as its second suffix), and their meaning.
 CONDITIONS: Mapping[str, str] = {
@@ -62,6 +62,11 @@ TESTS = ("delong", "mcnemar")
 #: What a metric is before labels come, from scores that are calibrated: its expectation, or
 #: nothing, because it measures calibration. Without the key it is computed from expected counts.
 EXPECTATIONS = ("exact", "none")
+#: The keys of ``chart``, which says how a curve is drawn; see `plots.chart.Chart`.
+CHART_KEYS = (
+    "title", "x", "y", "diagonal", "steps", "points", "ideal", "percent", "draw", "columns",
+    "metric", "facts",
+)  # fmt: skip
 #: The types of columns that are not DOUBLE: a count of rows (a sum of weights where
 #: there are weights), a whole number, a text, or a class as the label has it.
 TYPES = ("count", "integer", "text", "class")
@@ -178,12 +183,28 @@ def check_header(path: Path, text: str, header: Mapping[str, Any], kind: str) ->
         if header.get(key, "-") in (None, "") or isinstance(header.get(key), (list, dict)):
             message = f"{key} must be a text, not {header[key]!r}"
             raise make_error(path, find_key_line(text, key), message)
+    if "chart" in header:
+        _check_chart(path, text, header["chart"])
     if "scale" in header and not (is_real_number(header["scale"]) and header["scale"] > 0):
         line = find_key_line(text, "scale")
         raise make_error(path, line, f"scale must be a number above 0, not {header['scale']!r}")
     if "range" in header and not _is_range(str(header["range"])):
         line = find_key_line(text, "range")
         raise make_error(path, line, f"range must read '0 .. 1', not {header['range']!r}")
+
+
+def _check_chart(path: Path, text: str, chart: object) -> None:
+    line = find_key_line(text, "chart")
+    if not isinstance(chart, dict) or "title" not in chart:
+        raise make_error(path, line, "chart must be a mapping with a title")
+    written = cast("dict[str, object]", chart)
+    for key in written:
+        if key not in CHART_KEYS:
+            near = find_nearest(key, CHART_KEYS)
+            keys = ", ".join(CHART_KEYS)
+            raise make_error(path, line, f"unknown key {key!r} of chart{near}; the keys are {keys}")
+    if "draw" not in written and not {"x", "y"} <= written.keys():
+        raise make_error(path, line, "chart must have x and y, each [COLUMN, TITLE OF THE AXIS]")
 
 
 def _is_range(text: str) -> bool:

@@ -9,11 +9,14 @@ import polars as pl
 import polars.selectors as cs
 
 from sqleval.catalog import request
+from sqleval.catalog.catalogue import Catalogue, builtin
+from sqleval.catalog.contract import Relation
 from sqleval.common.sql_text import Value
 from sqleval.curves.bands import ENDS
 from sqleval.errors import RequestError
 from sqleval.frontend.plan import BITS_OF_CURVES
 from sqleval.plots import charts
+from sqleval.plots.chart import Chart, read_chart
 from sqleval.plots.parts import join_by_keys
 from sqleval.plots.thinning import COLUMNS
 
@@ -29,7 +32,7 @@ def draw(
     if curve == "confusion":
         if bands.get("ci") is not None:
             raise RequestError("a confusion matrix has no bands; leave out ci=")
-        name, relation_columns = curve, ("label", "prediction", "n")
+        relation, relation_columns = builtin().get(curve), ("label", "prediction", "n")
         frame = predictions.confusion(**cast("dict[str, Any]", parameters)).collect()
     else:
         curve_request = request.parse_curve(
@@ -37,7 +40,7 @@ def draw(
             predictions.task, predictions.catalogue,
         )  # fmt: skip
         parameters = dict(curve_request.parameters)
-        name, relation_columns = curve_request.name, curve_request.relation.columns
+        relation, relation_columns = curve_request.relation, curve_request.relation.columns
         if not request.has_parameter(curve, "bins", predictions.catalogue):
             bins = cast("int | None", params.get("bins"))
         if bands.get("ci") is None:
@@ -48,17 +51,27 @@ def draw(
     keys = [column for column in frame.columns if column not in curve_columns]
     costs = (parameters.get("cost_fn", 1.0), parameters.get("cost_fp", 1.0))
     # A curve with bands names no thresholds.
-    has_costs = name == "cost_curve" and bool(parameters) and bands.get("ci") is None
+    chart = find_chart(relation, predictions.catalogue)
+    has_costs = chart.draw == "cost_curve" and bool(parameters) and bands.get("ci") is None
     label = predictions.binding.role.get("label")
     return charts.draw_curve(
-        name,
+        chart,
         frame,
         keys,
-        title=charts.write_title(name, label.name if label else None),
-        facts=_collect_facts(predictions, name, keys, bins),
+        title=f"{chart.title}: {label.name}" if label else None,
+        facts=_collect_facts(predictions, chart, keys, bins),
         costs=cast("tuple[float, float]", costs) if has_costs else None,
         ci=bands.get("ci"),
     )
+
+
+def find_chart(relation: Relation, catalogue: Catalogue) -> Chart:
+    """Return the chart of a curve; raise `RequestError` if it has none."""
+    if "chart" not in relation.header:
+        drawn = [each.name for each in catalogue.relations("curve") if "chart" in each.header]
+        names = ", ".join(sorted(["confusion", *drawn]))
+        raise RequestError(f"cannot draw {relation.name!r}; curves with a chart: {names}")
+    return read_chart(relation.name, relation.header["chart"])
 
 
 def collect_points(predictions: Any, curve: str, params: Mapping[str, Value]) -> pl.DataFrame:
@@ -83,10 +96,11 @@ def collect_points(predictions: Any, curve: str, params: Mapping[str, Value]) ->
     may_be_dense = source.is_large and not predictions.engine.is_distributed
     if is_readable_twice and may_be_dense and not binding.is_expected and "bins" not in params:
         chosen = request.parse_curve(curve, params, predictions.task, predictions.catalogue)
-        style = charts.LINES.get(chosen.name)
-        if style is not None and not style.points and chosen.depends_on("score_counts"):
+        chart = find_chart(chosen.relation, predictions.catalogue)
+        is_line = chart.draw == "line" and not chart.points
+        if is_line and chosen.depends_on("score_counts"):
             points = predictions.curve(curve, bins=BITS_OF_CURVES, **params).collect()
-            if _is_dense(points, style.x, chosen.relation.columns):
+            if _is_dense(points, chart.x[0], chosen.relation.columns):
                 return points
     return lazy.collect()
 
@@ -100,16 +114,12 @@ def _is_dense(points: pl.DataFrame, x: str, columns: Sequence[str]) -> bool:
 
 
 def _collect_facts(
-    predictions: Any, curve: str, keys: Sequence[str], bins: int | None
+    predictions: Any, chart: Chart, keys: Sequence[str], bins: int | None
 ) -> pl.DataFrame | None:
     """Return the numbers beside a picture, by series; None where the curve has none."""
-    if curve not in charts.SUMMARIES:
+    if not chart.metric:
         return None
-    names = {"value": charts.SUMMARIES[curve][1]}
-    if curve in ("pr_curve", "cost_curve"):
-        names["prevalence"] = "prevalence"
-    if curve == "pr_curve":
-        names["break_even"] = "break_even_point"
+    names = {"value": chart.metric[1], **chart.facts}
     ending = "(average=None)" if "class" in keys else ""
     requests = [name + ending for name in names.values()]
     evaluated = predictions.evaluate(requests, bins=bins).collect()

@@ -6,19 +6,18 @@ import json
 from collections.abc import Callable, Sequence
 from os import PathLike, fspath
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import polars as pl
 import polars.selectors as cs
 
 from sqleval.common.imports import import_optional
-from sqleval.common.names import find_nearest
 from sqleval.common.visible import show_controls
 from sqleval.common.whole_file import replace_file
 from sqleval.errors import RequestError
+from sqleval.plots.chart import Chart
 from sqleval.plots.costs import draw_cost_curve, draw_cost_lines
 from sqleval.plots.curves import (
-    LINES,
     draw_calibration,
     draw_confusion,
     draw_gain_table,
@@ -46,48 +45,14 @@ _STYLE: dict[str, Any] = {
     "title": {"anchor": "start", "frame": "group", "color": INK, "fontSize": 14, "offset": 12},
     "line": {"strokeWidth": 1.8, "strokeJoin": "round", "order": False},
 }
-#: The metric that stands beside the name of a series: its short name, and its name.
-SUMMARIES = {
-    "roc_curve": ("AUC", "roc_auc"),
-    "roc_hull": ("AUC of the curve", "roc_auc"),
-    "pr_curve": ("AP", "average_precision"),
-    "calibration_curve": ("ECE", "expected_calibration_error"),
-    "ks_curve": ("KS", "ks"),
-    "cost_curve": ("AUC", "roc_auc"),
-}
-
-
-class Special(NamedTuple):
-    """A curve that needs a chart of its own: its title, how to draw it, and its columns."""
-
-    title: str
-    draw: Callable[..., Picture]
-    columns: tuple[str, ...]
-
-
-_SPECIAL = {
-    "calibration_curve": Special(
-        "Calibration curve", draw_calibration, ("predicted", "observed", "n")
-    ),
-    "ks_curve": Special(
-        "Kolmogorov-Smirnov curves", draw_ks, ("threshold", "tpr", "fpr", "distance")
-    ),
-    "cost_curve": Special("Cost curve", draw_cost_curve, ("probability_cost", "normalized_cost")),
-    "cost_lines": Special("Cost lines, one a threshold", draw_cost_lines, ("fpr", "fnr")),
-    "gain_table": Special("Lift", draw_gain_table, ("share", "lift")),
-    "confusion": Special("Confusion matrix", draw_confusion, ("n",)),
-}
-
-
-def write_title(curve: str, label: str | None) -> str | None:
-    """Return the title of a curve of a label; None where there is no such chart."""
-    line, special = LINES.get(curve), _SPECIAL.get(curve)
-    title = line.title if line else special.title if special else None
-    return f"{title}: {label}" if title and label else title
+_DRAW: dict[str, Callable[..., Picture]] = {
+    "calibration": draw_calibration, "ks": draw_ks, "cost_lines": draw_cost_lines,
+    "gain_table": draw_gain_table, "matrix": draw_confusion,
+}  # fmt: skip
 
 
 def draw_curve(
-    curve: str,
+    chart: Chart,
     frame: pl.DataFrame,
     keys: Sequence[str] = (),
     *,
@@ -96,15 +61,15 @@ def draw_curve(
     costs: tuple[float, float] | None = None,
     ci: float | None = None,
 ) -> Picture:
-    """Draw a curve, such as ``roc_curve``, from its rows in the order of the curve.
+    """Draw a curve from its rows in the order of the curve.
 
     Each combination of ``keys`` (slice and model columns) is one coloured series. Rows with a
     missing or infinite coordinate are left out.
 
     Parameters
     ----------
-    curve : str
-        The full name of a curve, or ``confusion``.
+    chart : Chart
+        What the picture shows, from the header of the curve.
     frame : polars.DataFrame
         Its rows.
     keys : sequence of str
@@ -112,7 +77,7 @@ def draw_curve(
     title : str, optional
         The title, instead of the curve's own.
     facts : polars.DataFrame, optional
-        By ``keys``: ``value`` (the metric of `SUMMARIES`) and ``n``, shown in the legend, and
+        By ``keys``: ``value`` (the metric of the chart) and ``n``, shown in the legend, and
         where they are known ``prevalence`` and ``break_even``.
     costs : (float, float), optional
         The cost of a missed positive and of a false alarm, marked on a cost curve.
@@ -123,25 +88,20 @@ def draw_curve(
     Raises
     ------
     RequestError
-        If there is no chart for this curve, a column is missing, or no row is finite.
+        If a column is missing, or no row is finite.
     MissingExtra
         If Altair is not installed.
     """
-    drawable = [*LINES, *_SPECIAL]
-    if curve not in drawable:
-        names = ", ".join(sorted(drawable))
-        raise RequestError(
-            f"cannot draw {curve!r}{find_nearest(curve, drawable)}; curves with a chart: {names}"
-        )
-    line = LINES.get(curve)
-    columns = (line.x, line.y) if line else _SPECIAL[curve].columns
+    columns = chart.needed
     for name in (*keys, *columns):
         if name not in frame.columns:
-            raise RequestError(f"{curve} needs the column {name!r}; columns: {frame.columns}")
+            raise RequestError(f"{chart.curve} needs the column {name!r}; columns: {frame.columns}")
     finite = pl.all_horizontal(pl.col(name).cast(pl.Float64).is_finite() for name in columns)
     if not frame.select(finite.any()).item():
-        raise RequestError(f"{curve}: nothing to draw, no row has finite {', '.join(columns)}")
-    summary = SUMMARIES[curve][0] if curve in SUMMARIES else ""
+        raise RequestError(
+            f"{chart.curve}: nothing to draw, no row has finite {', '.join(columns)}"
+        )
+    summary = chart.metric[0] if chart.metric else ""
     shown = facts if facts is not None and "value" in facts.columns and summary else None
     named, series = name_series(frame, keys, shown, summary)
     if facts is not None and "prevalence" in facts.columns:
@@ -153,14 +113,13 @@ def draw_curve(
             else named.with_columns(shares["prevalence"].first())
         )
     picture: Any
-    if line:
-        picture = draw_line(line, named, series, facts)
-    elif curve == "cost_curve":
+    if chart.draw == "line":
+        picture = draw_line(chart, named, series, facts)
+    elif chart.draw == "cost_curve":
         picture = draw_cost_curve(named, series, costs)
     else:
-        picture = _SPECIAL[curve].draw(named, series)
-    own_title = line.title if line else _SPECIAL[curve].title
-    heading: dict[str, Any] = {"text": show_controls(title or own_title)}
+        picture = _DRAW[chart.draw](named, series)
+    heading: dict[str, Any] = {"text": show_controls(title or chart.title)}
     lines = [shown.select(write_summary(summary)).item()] if shown is not None and not keys else []
     if ci is not None:
         lines.append(f"{ci * 100:.4g} % bands: narrow for each point, wide for the whole curve")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from sqleval.common.visible import show_controls
+from sqleval.plots.chart import Chart
 from sqleval.plots.parts import (
     COLORS,
     DIAGONAL,
@@ -39,42 +40,6 @@ _LARGE, _SMALL_CELL = 12, 28
 _SPACING: Any = {"row": 20, "column": 30}
 
 
-class LineStyle(NamedTuple):
-    """Columns, titles and marks of a line chart in the unit square."""
-
-    title: str
-    x: str
-    y: str
-    x_title: str
-    y_title: str
-    diagonal: str
-    interpolate: Any = "linear"
-    points: bool = False
-    ideal: bool = False
-    percent: bool = False
-
-
-_FPR, _TPR = "False positive rate (1 - specificity)", "True positive rate (sensitivity)"
-_ROC = LineStyle("ROC curve", "fpr", "tpr", _FPR, _TPR, "chance", ideal=True)
-# Average precision uses the precision at the right end of each step of recall. Recall increases
-# row by row, so the line steps to the new precision before it moves right.
-_PR = LineStyle(
-    "Precision-recall curve", "recall", "precision", "Recall", "Precision", "P = R",
-    interpolate="step-before",
-)  # fmt: skip
-_GAIN = "Share of positives found (gain)"
-LINES = {
-    "roc_curve": _ROC,
-    "roc_hull": _ROC._replace(title="Convex hull of the ROC curve", points=True),
-    "roc_from_pr": _ROC,
-    "pr_curve": _PR,
-    "pr_from_roc": _PR,
-    "gain_curve": LineStyle(
-        "Gain curve", "share", "gain", "Share of rows targeted", _GAIN, "random", percent=True
-    ),
-}
-
-
 def _draw_shares(facts: pl.DataFrame, axes: Any) -> list[alt.Chart]:
     """Draw the shares of positives, the precision of chance, and where precision is recall."""
     shares = facts["prevalence"].drop_nulls().unique().sort()
@@ -90,25 +55,26 @@ def _draw_shares(facts: pl.DataFrame, axes: Any) -> list[alt.Chart]:
 
 
 def draw_line(
-    style: LineStyle, frame: pl.DataFrame, series: Series, facts: pl.DataFrame | None = None
+    chart: Chart, frame: pl.DataFrame, series: Series, facts: pl.DataFrame | None = None
 ) -> Picture:
     """Draw a curve in the unit square, with its line of chance."""
-    axes = encode_axis("x", style.x_title, percent=style.percent)
-    axes |= encode_axis("y", style.y_title, percent=style.percent)
-    layers = [draw_reference(DIAGONAL, axes), draw_label(1.0, style.diagonal, axes)]
-    if style.ideal:
+    (x, x_title), (y, y_title) = chart.x, chart.y
+    axes = encode_axis("x", x_title, percent=chart.percent)
+    axes |= encode_axis("y", y_title, percent=chart.percent)
+    layers = [draw_reference(DIAGONAL, axes), draw_label(1.0, chart.diagonal, axes)]
+    if chart.ideal:
         ideal = chart_rows(pl.DataFrame({"x": [0.0], "y": [1.0]}), axes)
         ideal = ideal.mark_point(shape="diamond", color=INK, size=60, filled=True, opacity=1)
         layers += [ideal, draw_label(0.0, "ideal", axes)]
-    points = select_points(frame, style.x, style.y)
-    if style is _PR:
+    points = select_points(frame, x, y)
+    if chart.steps:
         # Before the first true positive precision is 0: leave out that line along the axis.
         start = pl.int_range(pl.len()).over("series") == 0
         points = points.filter(start | (pl.col("x") > 0))
-    layers += draw_bands(frame, style.x, series, axes)
+    layers += draw_bands(frame, x, series, axes)
     base = chart_rows(thin(points, "x", "y", ["series"]), axes).encode(color=series.encode_color())
-    layers.append(base.mark_line(interpolate=style.interpolate))
-    if style.points:
+    layers.append(base.mark_line(interpolate="step-before" if chart.steps else "linear"))
+    if chart.points:
         layers.append(base.mark_point(filled=True, size=28, opacity=1))
     if facts is not None and "break_even" in facts.columns:
         layers += _draw_shares(facts, axes)

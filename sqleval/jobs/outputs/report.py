@@ -14,7 +14,7 @@ import polars as pl
 from sqleval.common.pages import load_page
 from sqleval.common.whole_file import remove_drafts, write_text
 from sqleval.errors import SqlevalError, UnmatchedRows
-from sqleval.frontend.pictures import collect_points
+from sqleval.frontend.pictures import collect_points, find_chart
 from sqleval.history.store import Selection, format_slice
 from sqleval.jobs.binding import bind_periods, find_period_key
 from sqleval.jobs.outputs.results import describe_counts, describe_incidents, list_problems
@@ -51,7 +51,8 @@ def _draw_curves(run: Run, period: str) -> list[str]:
             warnings.simplefilter("ignore", UnmatchedRows)
             frame = collect_points(predictions, name, {"drop_intermediate": True}).drop(key)
         keys = ["model"] if "model" in frame.columns else []
-        drawn.append(charts.write_svg(charts.draw_curve(f"{name}_curve", frame, keys)))
+        chart = find_chart(predictions.catalogue.get(f"{name}_curve"), predictions.catalogue)
+        drawn.append(charts.write_svg(charts.draw_curve(chart, frame, keys)))
     return drawn
 
 

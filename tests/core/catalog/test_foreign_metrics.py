@@ -236,3 +236,24 @@ def test_a_file_of_another_kind_is_named(tmp_path: Path, rows: pl.DataFrame) -> 
         scan.curve("f1")
     with pytest.raises(RequestError, match=r"must be a Catalogue: Catalogue\(find_sql_folder\(\)"):
         sqleval.scan(rows, label="y", score="p", catalogue=tmp_path)  # pyright: ignore[reportArgumentType]
+
+
+def test_a_foreign_curve_is_drawn_as_its_header_says(tmp_path: Path, rows: pl.DataFrame) -> None:
+    text = (find_sql_folder() / "curve" / "roc_curve.sql").read_text("utf-8")
+    (tmp_path / "ours").mkdir()
+    path = tmp_path / "ours" / "my_curve.sql"
+    path.write_text(text.replace("title: ROC curve", "title: My curve"), encoding="utf-8")
+    scan = sqleval.scan(
+        rows, label="y", score="p", catalogue=Catalogue(find_sql_folder(), tmp_path)
+    )
+    picture = scan.plot("my_curve").to_dict()
+    assert picture["title"]["text"] == "My curve: y"
+    assert picture["title"]["subtitle"].startswith("AUC ")
+    for old, new, message in (
+        ("diagonal:", "diagonl:", "unknown key 'diagonl' of chart; did you mean 'diagonal'"),
+        ("x: [fpr", "x: [fprr", "chart: no column 'fprr'; did you mean 'fpr'"),
+    ):
+        wrong = text.replace("title: ROC", "title: My").replace(old, new)
+        path.write_text(wrong, encoding="utf-8")
+        with pytest.raises(LoadError, match=message):
+            Catalogue(find_sql_folder(), tmp_path).get("my_curve")

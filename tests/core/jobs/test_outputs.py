@@ -205,7 +205,7 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> dict[str, tuple[pl.DataFrame, pl.D
         return f"<svg>{title}</svg>"
 
     monkeypatch.setattr(charts, "draw_trend", keep)
-    monkeypatch.setattr(charts, "draw_curve", lambda name, *_: f"<svg>{name}</svg>")
+    monkeypatch.setattr(charts, "draw_curve", lambda chart, *_: f"<svg>{chart.curve}</svg>")
     monkeypatch.setattr(charts, "write_svg", lambda text: text)
     return frames
 

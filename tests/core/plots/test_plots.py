@@ -13,8 +13,11 @@ import pytest
 
 import sqleval
 from sqleval import RequestError, SourceError
+from sqleval.catalog.catalogue import builtin
 from sqleval.errors import MissingExtra
-from sqleval.plots.charts import draw_curve, save_chart
+from sqleval.plots import charts
+from sqleval.plots.chart import read_chart
+from sqleval.plots.charts import save_chart
 from sqleval.plots.thinning import thin
 from tests.support.comparison import assert_frame_equal
 
@@ -38,6 +41,12 @@ def flights(curve: str) -> pl.DataFrame:
 @pytest.fixture(scope="module")
 def roc() -> pl.DataFrame:
     return flights("roc")
+
+
+def draw_curve(curve: str, *args: Any, **options: Any) -> Any:
+    """Draw a curve of the package by the chart in its header."""
+    chart = read_chart(curve, builtin().get(curve).header["chart"])
+    return charts.draw_curve(chart, *args, **options)
 
 
 def example(curve: str) -> pl.DataFrame:
@@ -392,9 +401,10 @@ def test_saving_leaves_no_trace_in_the_library(tmp_path: Path) -> None:
 # -- what is refused -----------------------------------------------------------------------
 
 
-def test_an_unknown_curve_names_the_others() -> None:
-    with pytest.raises(RequestError, match=r"'roc_curv'; did you mean 'roc_curve'\?") as caught:
-        draw_curve("roc_curv", example("roc_curve"))
+def test_a_curve_without_a_chart_names_the_others() -> None:
+    bound = sqleval.scan(pl.DataFrame({"y": [0, 1], "p": [0.1, 0.9]}), label="y", score="p")
+    with pytest.raises(RequestError, match="cannot draw 'classification_report'") as caught:
+        bound.plot("classification_report")
     for curve in CURVES:
         assert curve in str(caught.value)
 

@@ -1,0 +1,73 @@
+"""What a picture of a curve shows, as the header of its SQL file says it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+
+class Chart(NamedTuple):
+    """The header key ``chart`` of a curve.
+
+    Attributes
+    ----------
+    curve : str
+        The name of the curve.
+    title : str
+        The title.
+    x, y : tuple of str
+        For a line in the unit square: a column, and the title of its axis.
+    diagonal : str
+        What the diagonal is, such as chance.
+    steps : bool
+        Whether the line steps to a new y before it moves right, instead of a straight line.
+    points : bool
+        Whether points are marked, too.
+    ideal : bool
+        Whether the corner of perfect predictions is marked.
+    percent : bool
+        Whether the axes are in percent.
+    draw : str
+        The chart, where it is no such line.
+    columns : tuple of str
+        The columns that this chart needs.
+    metric : tuple of str
+        The short name and the name of the metric beside a series; empty where there is none.
+    facts : mapping of str to str
+        Further metrics in the picture, by what they are there.
+    """
+
+    curve: str
+    title: str
+    x: tuple[str, str] = ("", "")
+    y: tuple[str, str] = ("", "")
+    diagonal: str = ""
+    steps: bool = False
+    points: bool = False
+    ideal: bool = False
+    percent: bool = False
+    draw: str = "line"
+    columns: tuple[str, ...] = ()
+    metric: tuple[str, ...] = ()
+    facts: Mapping[str, str] = {}
+
+    @property
+    def needed(self) -> tuple[str, ...]:
+        """The columns whose values must be finite."""
+        return self.columns or (self.x[0], self.y[0])
+
+
+def read_chart(curve: str, written: Mapping[str, Any]) -> Chart:
+    """Return the chart of a curve from its header key ``chart``.
+
+    Examples
+    --------
+    >>> written = {"title": "Lift", "draw": "gain_table", "columns": ["share", "lift"]}
+    >>> read_chart("gain_table", written).needed
+    ('share', 'lift')
+    """
+    values: dict[str, Any] = dict(written)
+    for name in ("x", "y", "columns", "metric"):
+        if name in values:
+            values[name] = tuple(values[name])
+    return Chart(curve, **values)
