@@ -1,7 +1,9 @@
 """The catalogue: the SQL files of one or several folders, read at first use."""
 
+import os
 from collections.abc import Mapping
 from functools import cache, cached_property
+from importlib.metadata import entry_points
 from keyword import iskeyword
 from pathlib import Path
 
@@ -284,7 +286,38 @@ def find_sql_folder() -> Path:
     raise LoadError(f"no sql folder in or beside {package}")
 
 
+#: Folders that were added in this process.
+_added: list[Path] = []
+
+
+def add_folder(folder: str | Path) -> None:
+    """Add a folder of SQL files to the catalogue of this process.
+
+    Raises
+    ------
+    LoadError
+        If it holds no such files, or a name that there is already.
+    """
+    path = Path(folder).resolve()
+    if path in list_folders():
+        return
+    Catalogue(find_sql_folder(), *list_folders(), path)
+    _added.append(path)
+    builtin.cache_clear()
+
+
+def list_folders() -> tuple[Path, ...]:
+    """Return the folders beside the package's: of `SQLEVAL_SQL`, of packages, and added ones.
+
+    A package offers its folder by an entry point in the group ``sqleval.sql``, which loads a path.
+    """
+    named = [part for part in os.environ.get("SQLEVAL_SQL", "").split(os.pathsep) if part]
+    offered = [entry.load() for entry in entry_points(group="sqleval.sql")]
+    paths = [Path(folder).resolve() for folder in (*offered, *named)]
+    return tuple(dict.fromkeys([*paths, *_added]))
+
+
 @cache
 def builtin() -> Catalogue:
-    """Return the catalogue of the package's own SQL files."""
-    return Catalogue(find_sql_folder())
+    """Return the catalogue of the package's SQL files and of the folders beside them."""
+    return Catalogue(find_sql_folder(), *list_folders())

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from sqleval.catalog.catalogue import Catalogue, builtin
@@ -70,8 +71,13 @@ class Listing(list[dict[str, Any]]):
         return f"<table><tr><th>name</th><th>family</th><th>summary</th></tr>{rows}</table>"
 
 
-def metrics() -> Listing:
+def metrics(sql: str | Path | None = None) -> Listing:
     """Return the catalogue: one row per metric or curve, by family and name.
+
+    Parameters
+    ----------
+    sql : path, optional
+        A folder of SQL files of your own, whose metrics are listed beside the others.
 
     Returns
     -------
@@ -85,4 +91,5 @@ def metrics() -> Listing:
     >>> [row["name"] for row in sqleval.metrics() if row["family"] == "regression"]
     ['mae', 'mse', 'rmse']
     """
-    return Listing(describe(relation) for relation in builtin().relations("metric", "curve"))
+    catalogue = builtin() if sql is None else Catalogue(*builtin().folders, sql)
+    return Listing(describe(each, catalogue) for each in catalogue.relations("metric", "curve"))

@@ -4,12 +4,14 @@ from typing import Any
 
 import click
 
+from sqleval.cli.controls import SQL
 from sqleval.cli.options import OUTPUT, add_options, complete_names
 from sqleval.cli.screen import print_data, print_message
 from sqleval.errors import RequestError
 
 
 @click.command()
+@add_options(SQL)
 @click.option("--install", metavar="FILE", help="Create them in this DuckDB file instead.")
 def macros(install: str | None) -> None:
     r"""Print the metrics as macros of DuckDB.
@@ -35,7 +37,7 @@ def macros(install: str | None) -> None:
 
 @click.command("list")
 @click.option("--family", help="Only this family: binary, regression ...")
-@add_options(*OUTPUT)
+@add_options(SQL, *OUTPUT)
 def list_(family: str | None, format_: str | None, output: str | None) -> None:
     r"""List the metrics and curves by family.
 
@@ -66,6 +68,7 @@ def list_(family: str | None, format_: str | None, output: str | None) -> None:
 
 
 @click.command()
+@add_options(SQL)
 @click.argument("name", shell_complete=complete_names("metric", "curve"))
 def show(name: str) -> None:
     r"""Show the description of a metric and its SQL file.

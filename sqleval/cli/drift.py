@@ -7,8 +7,8 @@ from typing import Any
 import click
 
 from sqleval.cli.confinement import allow_sources
+from sqleval.cli.controls import CONTROL
 from sqleval.cli.options import (
-    CONTROL,
     OUTPUT,
     add_options,
     parse_sets,

@@ -4,6 +4,7 @@ from typing import Any
 
 import click
 
+from sqleval.cli.controls import SQL
 from sqleval.cli.options import BINS, CI, COLUMNS, METRIC, add_options, read_roles
 from sqleval.cli.screen import print_message
 from sqleval.errors import RequestError
@@ -42,7 +43,7 @@ def export() -> None:
     show_default=True,
     help="Length of a period.",
 )
-@add_options(*COLUMNS, METRIC, CI, BINS)
+@add_options(*COLUMNS, METRIC, CI, BINS, SQL)
 @click.option(
     "--gate",
     "gates",

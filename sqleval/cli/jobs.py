@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sqleval.cli.confinement import allow_job, allow_sources
+from sqleval.cli.controls import CONTROL, SQL
 from sqleval.cli.exits import Exit, describe_error, find_exit_code
 from sqleval.cli.logs import create_json_log, create_text_log, name_job
-from sqleval.cli.options import CONTROL, add_options, show_progress
+from sqleval.cli.options import add_options, show_progress
 from sqleval.cli.screen import LostOutput, print_data, print_message
 from sqleval.cli.telemetry import export_telemetry
 from sqleval.errors import RequestError, SqlevalError
@@ -101,6 +102,7 @@ def init(source: str, output: str) -> None:
 @click.command()
 @click.argument("job", required=False)
 @click.option("--schema", is_flag=True, help="Print the JSON Schema of job files, for editors.")
+@add_options(SQL)
 def validate(job: str | None, schema: bool) -> None:
     r"""Check a job file against its source.
 

@@ -9,18 +9,12 @@ import click
 
 from sqleval.catalog.tasks import TASKS, has_several_classes
 from sqleval.cli.confinement import allow_sources
+from sqleval.cli.controls import CONTROL
 from sqleval.cli.formats import choose_format
 from sqleval.cli.stdin import open_stdin
 from sqleval.errors import RequestError
 from sqleval.inputs.arguments import CI_METHODS
 from sqleval.inputs.model_columns import nest_classes
-
-
-def _configure(_: click.Context, param: click.Parameter, value: Any) -> None:
-    if value is not None:
-        from sqleval.engines.settings import configure
-
-        configure(**{str(param.name): value})
 
 
 def _parse_storage(_: click.Context, __: click.Parameter, value: Any) -> dict[str, str]:
@@ -70,14 +64,6 @@ def _check_output(context: click.Context, param: click.Parameter, value: Any) ->
     return value
 
 
-CONTROL = [
-    click.option("--memory-limit", metavar="SIZE", expose_value=False, callback=_configure,
-        help="Memory limit of the engine, such as 4GB; it spills to disk beyond."),
-    click.option("--threads", type=int, metavar="N", expose_value=False, callback=_configure,
-        help="Threads of the engine."),
-    click.option("--temp-directory", metavar="FOLDER", expose_value=False, callback=_configure,
-        help="Folder for data that the engine spills to disk."),
-]  # fmt: skip
 SOURCE = [
     click.argument("source", required=False, callback=show_progress),
     click.option(

@@ -7,10 +7,10 @@ from typing import Any
 import click
 
 from sqleval.cli.confinement import allow_output, allow_sources
+from sqleval.cli.controls import CONTROL
 from sqleval.cli.formats import DATABASES
 from sqleval.cli.options import (
     CI,
-    CONTROL,
     METRIC,
     OUTPUT,
     ROLES,

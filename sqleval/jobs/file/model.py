@@ -115,6 +115,7 @@ class Job(Strict):
     metrics: list[str] | None = Field(
         default=None, min_length=1, description="Metrics; by default those of the task."
     )
+    sql: list[str] = Field(default_factory=list, description="Folders of SQL files of your own.")
     ci: float | None = Field(
         default=None, gt=0, lt=1, description="Confidence level of intervals, such as 0.95."
     )

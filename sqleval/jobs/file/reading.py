@@ -10,6 +10,7 @@ from typing import Any, cast, get_args
 import yaml
 from pydantic import ValidationError
 
+from sqleval.catalog.catalogue import add_folder
 from sqleval.common.names import find_nearest
 from sqleval.errors import RequestError, SourceError
 from sqleval.jobs.file.fields import Strict
@@ -149,6 +150,13 @@ def _format_error(error: Any, model: type[Strict]) -> str:
     return f"{place}: {text}" if place else text
 
 
+def _add_sql(folders: Any, file: Path) -> None:
+    """Add the folders of ``sql:`` to the catalogue, before metrics and gates are read."""
+    for folder in cast("list[Any]", folders) if isinstance(folders, list) else []:
+        if isinstance(folder, str):
+            add_folder(file.resolve().parent / folder)
+
+
 def read_job(path: str | os.PathLike[str]) -> Job:
     """Read a job file and check its keys and values.
 
@@ -192,6 +200,7 @@ def read_job(path: str | os.PathLike[str]) -> Job:
         raise RequestError(
             f"{path}:1: a job file has keys, such as source: preds/; this one has none"
         )
+    _add_sql(cast("dict[Any, Any]", content).get("sql"), file)
     try:
         job = Job.model_validate(content)
     except ValidationError as error:
