@@ -7,9 +7,8 @@ comparisons that it judges as the engine does.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -30,7 +29,6 @@ from sqleval.inputs.databases import (
 )
 from sqleval.inputs.ducklake import LakeCatalogue
 from sqleval.inputs.postgres import find_postgres_table, open_reading
-from sqleval.inputs.postgres_parts import read_table
 from sqleval.inputs.pruning import write_condition
 from sqleval.inputs.source import Source
 
@@ -58,8 +56,6 @@ class _Rows(BatchStream):
         The source in messages.
     skip : int
         Rows at the beginning that do not belong to it.
-    read_table : callable or None
-        Yields the batches of a whole table, in place of the statement.
     """
 
     open: Callable[[], AbstractContextManager[Any]]
@@ -67,23 +63,18 @@ class _Rows(BatchStream):
     schema: Any
     label: str
     skip: int = 0
-    read_table: Callable[[], Generator[Any]] | None = None
 
     def read_batches(self) -> Generator[Any]:
         skip = self.skip
         try:
-            with closing((self.read_table or self._read)()) as batches:
-                for batch in batches:
+            with self.open() as cursor:
+                cursor.execute(self.statement)
+                for batch in cursor.fetch_record_batch():
                     yield batch.slice(skip).cast(self.schema)
                     skip = 0
         except Exception as error:
             # An OSError is what Arrow hands on with its text.
             raise OSError(shorten_error(error)) from None
-
-    def _read(self) -> Generator[Any]:
-        with self.open() as cursor:
-            cursor.execute(self.statement)
-            yield from cursor.fetch_record_batch()
 
 
 def shorten_error(error: BaseException) -> str:
@@ -130,19 +121,14 @@ def _make_source(
     label: str,
     skip: int = 0,
     prunes: bool = True,
-    read_all: Callable[[Sequence[str]], Generator[Any]] | None = None,
 ) -> Source:
-    """Return the source of a SELECT that ``select`` writes from columns and a condition.
-
-    Without a condition, ``read_all`` yields the batches of columns, if it is given.
-    """
+    """Return the source of a SELECT that ``select`` writes from columns and a condition."""
     types = _list_comparable(schema)
 
     def make(columns: Sequence[str], where: str = "") -> object:
         pa: Any = import_module("pyarrow")
         chosen = pa.schema([schema.field(column) for column in columns])
-        read = None if read_all is None or where else partial(read_all, columns)
-        return _Rows(open_cursor, select(columns, where), chosen, label, skip, read)
+        return _Rows(open_cursor, select(columns, where), chosen, label, skip)
 
     def choose(condition: str) -> Source:
         where = write_condition(condition, types)
@@ -198,29 +184,22 @@ def _open_typed(
     name: str,
     label: str,
     prunes: bool,
-    database: PostgresDatabase | None = None,
 ) -> Source:
-    """Return the source of a relation, which is a table of ``database`` if that is given.
+    """Return the source of a relation.
 
     ``cursor`` describes it, and each pass over its rows opens another one.
     """
     schema, casts = _describe_typed(cursor, relation)
 
-    def select(columns: Sequence[str], where: str, source: str = relation) -> str:
+    def select(columns: Sequence[str], where: str) -> str:
         # All columns: a condition may read others.
         inner = _list_columns(schema.names if where else columns, casts)
-        rows = f"SELECT {inner} FROM {source} AS s"
+        rows = f"SELECT {inner} FROM {relation} AS s"
         if not where:
             return rows
         return f"SELECT {_list_columns(columns, {})} FROM ({rows}) AS s{where}"
 
-    def read_all(database: PostgresDatabase, columns: Sequence[str]) -> Generator[Any]:
-        return read_table(database, relation, partial(select, columns, ""))
-
-    return _make_source(
-        open_cursor, select, schema, name=name, label=label, prunes=prunes,
-        read_all=None if database is None else partial(read_all, database),
-    )  # fmt: skip
+    return _make_source(open_cursor, select, schema, name=name, label=label, prunes=prunes)
 
 
 def open_postgres(url: str, table: str, query: str | None, *, name: str, label: str) -> Source:
@@ -234,10 +213,7 @@ def open_postgres(url: str, table: str, query: str | None, *, name: str, label: 
 
         with open_cursor() as cursor:
             relation = subquery or find_postgres_table(cursor, table, url, f"{url}#")
-            return _open_typed(
-                cursor, open_cursor, relation, name=name, label=label, prunes=True,
-                database=None if subquery else database,
-            )  # fmt: skip
+            return _open_typed(cursor, open_cursor, relation, name=name, label=label, prunes=True)
 
 
 def _infer_types(cursor: Any, relation: str) -> Any:

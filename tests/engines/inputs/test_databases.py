@@ -1,7 +1,12 @@
 """PostgreSQL as a source: tables, queries, what is read, and what goes wrong."""
 
 import logging
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
+from typing import Any
 
 import polars as pl
 import psycopg
@@ -102,3 +107,95 @@ def test_a_connection_to_postgres(postgres: PostgreSQL, few: pl.DataFrame) -> No
     with driver.connect(postgres.url) as con:
         assert_frame_equal(evaluate("flights", con=con), few)
         assert_frame_equal(evaluate("public.flights", con=con), few)
+
+
+#: The connections of others than the fixture.
+READERS = """
+SELECT pid FROM pg_stat_activity WHERE datname = CURRENT_DATABASE() AND pid <> PG_BACKEND_PID()
+    AND backend_type = 'client backend'
+"""
+#: More than a socket holds, so that the server is in the middle of the rows after the first batch.
+LONG = """
+CREATE TABLE long AS SELECT i % 2 AS y, (i % 1009) / 1009.0::float8 AS p,
+    REPEAT('x', 2000) || i AS filler FROM generate_series(1, 60000) AS g(i)
+"""
+
+
+@pytest.fixture(scope="module")
+def long(postgres: PostgreSQL) -> str:
+    execute(postgres, LONG)
+    return f"{postgres.url}#long"
+
+
+def find_readers(server: PostgreSQL, number: int = 0) -> list[int]:
+    """Return the processes of the readers, after a while if there are others than expected."""
+    deadline = time.monotonic() + 30
+    while True:
+        found = [row[0] for row in server.run(READERS).rows]
+        if len(found) == number or time.monotonic() > deadline:
+            return found  # type: ignore
+        time.sleep(0.02)
+
+
+def open_reader(source: str, columns: list[str]) -> Any:
+    (rows,) = sqleval.scan(source, **PAIR).source.objects(columns).values()
+    return pa.RecordBatchReader.from_stream(rows)
+
+
+def test_one_connection_reads_and_none_is_left(postgres: PostgreSQL, long: str) -> None:
+    for batches in (0, 1, 3):
+        reader = open_reader(long, ["y", "filler"])
+        for _ in range(batches):
+            reader.read_next_batch()
+            assert len(find_readers(postgres, 1)) == 1
+        del reader
+        assert find_readers(postgres) == []
+    with pytest.raises(sqleval.SqlevalError, match="Could not convert"):
+        sqleval.scan(long, **PAIR, where="filler::INT > 0").evaluate("roc_auc").collect()
+    assert find_readers(postgres) == []
+
+
+def test_a_connection_that_is_lost(postgres: PostgreSQL, long: str) -> None:
+    reader = open_reader(long, ["y", "filler"])
+    reader.read_next_batch()
+    (victim,) = find_readers(postgres, 1)
+    execute(postgres, f"SELECT PG_TERMINATE_BACKEND({victim}, 5000)")
+    message = "terminating connection due to administrator command|server closed the connection"
+    with pytest.raises(OSError, match=message):
+        reader.read_all()
+    assert find_readers(postgres) == []
+
+
+CODE = """
+import sys, time
+import sqleval
+from sqleval.inputs import adbc
+
+read = adbc._Rows.read_batches
+
+def slowly(self):
+    for batch in read(self):
+        time.sleep(0.05)
+        yield batch
+
+adbc._Rows.read_batches = slowly
+try:
+    sqleval.scan(sys.argv[1], label="y", score="p", by="filler").evaluate("roc_auc").collect()
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+def test_an_interrupt_leaves_nothing(postgres: PostgreSQL, long: str) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", CODE, long], stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert len(find_readers(postgres, 1)) == 1
+        time.sleep(0.5)  # until it has read some rows
+        process.send_signal(signal.SIGINT)
+        assert process.communicate(timeout=30)[0] == "interrupted\n"
+    finally:
+        process.kill()
+        process.communicate()
+    assert find_readers(postgres) == []
