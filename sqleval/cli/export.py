@@ -28,7 +28,7 @@ def export() -> None:
     "--dialect",
     required=True,
     metavar="NAME",
-    help="The warehouse: duckdb, postgres, spark, snowflake, bigquery, redshift or trino.",
+    help="The warehouse: duckdb, postgres, spark, snowflake, bigquery or trino.",
 )
 @click.option(
     "--time",

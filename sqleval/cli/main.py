@@ -193,7 +193,7 @@ def confusion(
 )
 @click.option("--dialect", metavar="NAME", shell_complete=complete_dialect,
     help="With --table: duckdb, spark, postgres, clickhouse, snowflake, bigquery, trino, "
-    "databricks, redshift, tsql or sqlite.")  # fmt: skip
+    "databricks or sqlite.")  # fmt: skip
 def sql(
     names: tuple[str, ...],
     metrics: tuple[str, ...],

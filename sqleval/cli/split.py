@@ -131,7 +131,7 @@ def split() -> None:
 @click.option(
     "--dialect",
     metavar="NAME",
-    help="With --table: bigquery, clickhouse, databricks, duckdb, postgres, redshift, "
+    help="With --table: bigquery, clickhouse, databricks, duckdb, postgres, "
     "snowflake, spark or trino.",
 )
 @add_options(*ANY_OUTPUT)

@@ -4,18 +4,16 @@ from sqlglot import exp
 
 from sqleval.common.sql_text import LARGEST
 
-#: Dialects whose engines raise an error where a product of doubles is infinite, or is 0 but for
-#: rounding; those of the others are infinite and 0.
-_STRICT = frozenset({"postgres", "redshift"})
 #: The square of a smaller number is nearer to 0 than any normal double, of a larger one infinite.
 _SMALL, _LARGE = "1e-154", "1.34e154"
 
 
 def write_extremes(tree: exp.Expr, dialect: str) -> None:
     """Write what DuckDB gives for extreme numbers as other dialects have it, in place."""
-    if dialect not in ("duckdb", "tsql"):
+    if dialect != "duckdb":
         _replace_log_of_zero(tree)
-    if dialect in _STRICT:
+    # Other engines return infinity or 0 when a product overflows or underflows.
+    if dialect == "postgres":
         _guard_products(tree)
 
 

@@ -26,7 +26,7 @@ def widen_counts(tree: exp.Expr, dialect: str) -> None:
 
     A sum of BIGINT is HUGEINT in DuckDB. Elsewhere it is BIGINT, and a product of two counts above
     3e9 exceeds it: some engines raise an error, others give another number. A power of a whole
-    number is a whole number in T-SQL and Polars. A sum of INT is INT in T-SQL.
+    number is a whole number in Polars.
     """
     if dialect in _WIDE:
         return
@@ -39,9 +39,6 @@ def widen_counts(tree: exp.Expr, dialect: str) -> None:
         wide = "DECIMAL" if dialect == "bigquery" else "HUGEINT"
         for node in found:
             _cast(node, wide if isinstance(node, exp.Mul) else "DOUBLE")
-    for node in tree.find_all(exp.Sum) if dialect == "tsql" else ():
-        if isinstance(node.this, exp.Case) and all(map(_is_literal, _list_operands(node.this))):
-            _cast(node, "BIGINT")
 
 
 def _cast(node: exp.Expr, kind: str) -> None:
@@ -50,9 +47,8 @@ def _cast(node: exp.Expr, kind: str) -> None:
 
 
 def _is_literal(node: exp.Expr) -> bool:
-    """Return whether a value, or a branch of a CASE, is a whole number as written."""
-    value = node.args["true"] if isinstance(node, exp.If) else node
-    return isinstance(value, exp.Literal) and not value.is_string and value.name.isdigit()
+    """Return whether a value is a whole number as written."""
+    return isinstance(node, exp.Literal) and not node.is_string and node.name.isdigit()
 
 
 def _is_of_counts(node: exp.Expr, scope: Scope, known: _Known) -> bool:

@@ -19,23 +19,15 @@ _NULL_SAFE = frozenset({"clickhouse", "duckdb", "snowflake", "sqlite"})
 _EQUAL_NULL = frozenset({"databricks", "spark"})
 #: Dialects where GREATEST and LEAST of NULL and a number are NULL.
 _STRICT_GREATEST = frozenset({"bigquery", "snowflake", "sqlite", "trino"})
-#: Dialects without COVAR_POP.
-_NO_COVARIANCE = frozenset({"redshift", "sqlite", "tsql"})
 _ARITHMETIC = (exp.Add, exp.Sub, exp.Mul, exp.Div)
-#: Dialects where a condition is not a value.
-_NO_BOOLEAN = frozenset({"tsql"})
-#: Dialects that shorten a text whose type has no length.
-_SHORT_TEXT = frozenset({"redshift", "tsql"})
 #: Dialects where an infinite number is the text "inf". BigQuery's emulator reads no other.
 _SHORT_INFINITY = frozenset({"bigquery", "snowflake"})
 #: Quotes of plain letters in the format of a time, which would be read as parts of the time.
-_LETTERS = {"databricks": "'", "postgres": '"', "redshift": '"', "spark": "'"}
+_LETTERS = {"databricks": "'", "postgres": '"', "spark": "'"}
 
 
 def adapt(tree: exp.Expr, dialect: str) -> exp.Expr:
     """Return the syntax tree of a statement of DuckDB, rewritten for a dialect."""
-    if dialect == "tsql":
-        _replace_pairs(tree)
     write_extremes(tree, dialect)
     widen_counts(tree, dialect)
     # The innermost nodes first: the copy of a node contains what was rewritten inside it.
@@ -88,8 +80,7 @@ def _replace_null_safe_equality(node: exp.Expr, dialect: str) -> None:
 
 def _mark_key(side: exp.Expr, dialect: str) -> exp.Expr:
     """Return a key as a text that tells all keys apart: the empty text is NULL."""
-    kind = exp.DataType.build("NVARCHAR(MAX)" if dialect == "tsql" else "TEXT", dialect=dialect)
-    text = exp.cast(side.copy(), kind)
+    text = exp.cast(side.copy(), exp.DataType.build("TEXT", dialect=dialect))
     marked = exp.DPipe(this=text, expression=exp.Literal.string("="))
     return exp.func("COALESCE", marked, exp.Literal.string(""))
 
@@ -111,11 +102,6 @@ def _replace_infinity(node: exp.Expr, dialect: str) -> None:
 
 
 def _write_infinity(node: exp.Expr, dialect: str) -> exp.Expr:
-    if dialect == "tsql":
-        raise RequestError(
-            "T-SQL cannot express CAST('Infinity' AS DOUBLE): it has no infinite number, and a "
-            "threshold above all scores is infinite"
-        )
     if dialect == "sqlite":
         return exp.Literal.number("-9e999" if node.this.name.startswith("-") else "9e999")
     if dialect in _SHORT_INFINITY:
@@ -127,8 +113,6 @@ def _write_infinity(node: exp.Expr, dialect: str) -> exp.Expr:
 def _replace_type(node: exp.Expr, dialect: str) -> None:
     if node.this == exp.DataType.Type.TINYINT:
         node.set("this", exp.DataType.Type.INT)
-    elif node.this == exp.DataType.Type.VARCHAR and dialect in _SHORT_TEXT:
-        node.set("this", exp.DataType.Type.TEXT)
     elif node.this == exp.DataType.Type.INT128 and dialect != "duckdb":
         # SQLite has no larger integers than BIGINT.
         node.replace(exp.DataType.build("DOUBLE" if dialect == "sqlite" else "DECIMAL(38, 0)"))
@@ -146,15 +130,6 @@ def _remove_hint(node: exp.Expr, _: str) -> None:
     node.set("materialized", None)
 
 
-def _replace_pairs(tree: exp.Expr) -> None:
-    """Replace the test for a number that may be infinite: without NaN, it is a test for NULL."""
-    for node in list(tree.find_all(exp.Or)):
-        left, right = node.left, node.right
-        pair = isinstance(left, exp.Anonymous) and isinstance(right, exp.IsInf)
-        if pair and left.expressions == [right.this]:
-            node.replace(exp.Is(this=right.this, expression=exp.Null()).not_())
-
-
 def _replace_is_finite(node: exp.Expr, _: str) -> None:
     """Test for a finite number: neither NULL nor NaN passes."""
     (value,) = node.expressions
@@ -163,14 +138,11 @@ def _replace_is_finite(node: exp.Expr, _: str) -> None:
 
 
 def _replace_is_infinite(node: exp.Expr, dialect: str) -> None:
-    if dialect == "tsql":
-        node.replace(exp.false())
-        return
     endless = _write_infinity(exp.cast(exp.Literal.string("Infinity"), "DOUBLE"), dialect)
     node.replace(exp.paren(exp.EQ(this=exp.Abs(this=node.this.copy()), expression=endless)))
 
 
-def _replace_is_true(node: exp.Expr, dialect: str) -> None:
+def _replace_is_true(node: exp.Expr, _: str) -> None:
     """Remove IS TRUE in a condition, where NULL counts as false; Sail cannot plan it."""
     if not isinstance(node.expression, exp.Boolean) or not node.expression.this:
         return
@@ -179,8 +151,6 @@ def _replace_is_true(node: exp.Expr, dialect: str) -> None:
         parent = parent.parent
     if isinstance(parent, (exp.Where, exp.If, exp.Join, exp.Having)):
         node.replace(node.this)
-    elif dialect in _NO_BOOLEAN:
-        raise RequestError(f"IS TRUE is not portable outside a condition: {node.sql()[:80]}")
     else:
         node.replace(exp.func("COALESCE", node.this.copy(), exp.false()))
 
@@ -207,21 +177,19 @@ def _replace_concat(node: exp.Expr, _: str) -> None:
 def _replace_deviation(node: exp.Expr, dialect: str) -> None:
     if dialect == "sqlite":
         raise RequestError("SQLite has no STDDEV_SAMP, which the interval of a mean needs")
-    if dialect == "tsql":
-        node.replace(exp.Anonymous(this="STDEV", expressions=[node.this.copy()]))
-    elif dialect == "clickhouse":
+    if dialect == "clickhouse":
         # The deviation of one value is NaN in ClickHouse.
         several = exp.GT(this=exp.Count(this=node.this.copy()), expression=exp.Literal.number(1))
         node.replace(exp.Case(ifs=[exp.If(this=several, true=node.copy())]))
 
 
 def _replace_covariance(node: exp.Expr, dialect: str) -> None:
-    """Write the covariance as a difference of means in dialects without COVAR_POP."""
+    """Write the covariance in ClickHouse, and as a difference of means in SQLite."""
     if dialect == "clickhouse":
         # The COVAR_POP of ClickHouse is a difference of sums, which loses precision.
         parts = [node.this.copy(), node.expression.copy()]
         node.replace(exp.Anonymous(this="covarPopStable", expressions=parts))
-    elif dialect in _NO_COVARIANCE:
+    elif dialect == "sqlite":
         one, two = (exp.cast(part.copy(), "DOUBLE") for part in (node.this, node.expression))
         product = exp.Avg(this=exp.Mul(this=one, expression=two))
         means = exp.Mul(this=_write_mean(one, two), expression=_write_mean(two, one))
@@ -246,17 +214,6 @@ def _replace_sign(node: exp.Expr, _: str) -> None:
         for sign, test in tests.items()
     ]
     node.replace(exp.Case(ifs=ifs))
-
-
-def _replace_group_places(node: exp.Expr, dialect: str) -> None:
-    """Replace places in GROUP BY by their expressions, as T-SQL has no places there."""
-    select = node.parent
-    if dialect != "tsql" or not isinstance(select, exp.Select):
-        return
-    items = select.expressions
-    for each in list(node.expressions):
-        if isinstance(each, exp.Literal) and not each.is_string:
-            each.replace(items[int(each.name) - 1].unalias().copy())
 
 
 def _unify_branches(node: exp.Expr, dialect: str) -> None:
@@ -379,7 +336,6 @@ _FOR_OTHERS: Mapping[type[exp.Expr], _Rewrite] = {
     exp.CovarPop: _replace_covariance,
     exp.Sign: _replace_sign,
     exp.Case: _unify_branches,
-    exp.Group: _replace_group_places,
     exp.Select: _qualify_columns,
     exp.TimeToStr: _quote_letters,
     exp.AtTimeZone: _convert_zone,

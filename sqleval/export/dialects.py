@@ -19,18 +19,12 @@ DIALECTS: Mapping[str, str] = {
     "databricks": "Databricks",
     "duckdb": "DuckDB",
     "postgres": "PostgreSQL",
-    "redshift": "Redshift",
     "snowflake": "Snowflake",
     "spark": "Spark",
     "sqlite": "SQLite",
     "trino": "Trino",
-    "tsql": "T-SQL",
 }
-#: A quote after an odd number of backslashes.
-_ESCAPED_QUOTE = re.compile(r"(?<!\\)((?:\\\\)*)\\'")
 _PLAIN_NAME = re.compile(r"[A-Za-z_]\w*")
-#: Dialects where quotes change nothing but that a reserved word, such as ``order``, is a name.
-_QUOTED = frozenset({"sqlite", "tsql"})
 #: Words that are no names of columns in Snowflake without quotes
 #: (docs.snowflake.com/en/sql-reference/reserved-keywords); sqlglot knows those of other dialects.
 _RESERVED_IN_SNOWFLAKE = """
@@ -68,7 +62,8 @@ def parse_identifier(text: str, dialect: str) -> exp.Identifier:
     if isinstance(parsed, exp.Column) and len(parsed.parts) == 1:
         name = parsed.this
         if isinstance(name, exp.Identifier) and (name.quoted or _PLAIN_NAME.fullmatch(text)):
-            return exp.to_identifier(name.name, quoted=name.quoted or dialect in _QUOTED)
+            # Quotes change no name in SQLite, and reserved words such as ``order`` need them.
+            return exp.to_identifier(name.name, quoted=name.quoted or dialect == "sqlite")
     return exp.to_identifier(text, quoted=True)
 
 
@@ -90,7 +85,7 @@ def parse_table(text: str, dialect: str, option: str = "--table") -> exp.Table:
         raise RequestError(
             f"{option} {text!r} must be the name of a table, such as db.schema.preds"
         )
-    for name in names if dialect in _QUOTED else []:
+    for name in names if dialect == "sqlite" else []:
         name.set("quoted", True)
     return table
 
@@ -141,7 +136,7 @@ def translate(
     tree = sqlglot.parse_one(sql, dialect="duckdb")
     _check_portable(tree, dialect)
     try:
-        text = _put_names(adapt(tree, dialect), names, tables).sql(
+        return _put_names(adapt(tree, dialect), names, tables).sql(
             dialect=dialect,
             pretty=True,
             comments=False,
@@ -150,9 +145,6 @@ def translate(
         )
     except UnsupportedError as error:
         raise RequestError(f"{DIALECTS[dialect]} cannot express this: {error}") from error
-    # A quote within a text is doubled, as in all other dialects: whether a backslash escapes it
-    # is a setting of Redshift.
-    return _ESCAPED_QUOTE.sub(r"\1''", text) if dialect == "redshift" else text
 
 
 def _put_names(

@@ -12,9 +12,6 @@ from sqleval.inputs.lookup import list_names
 from sqleval.inputs.source import Source
 from sqleval.splits.statement import build_split
 
-#: Dialects without a function that gives the MD5 of a text as hexadecimal digits.
-_NO_MD5 = ("sqlite", "tsql")
-
 
 def export_split(table: str, dialect: str, options: Mapping[str, Any]) -> str:
     """Return a split as one statement in a dialect, over a table there.
@@ -34,10 +31,8 @@ def export_split(table: str, dialect: str, options: Mapping[str, Any]) -> str:
         For an unknown dialect, or one that has no MD5.
     """
     dialects.check_dialect(dialect)
-    if dialect in _NO_MD5:
-        raise RequestError(
-            f"{dialects.DIALECTS[dialect]} has no MD5 of a text as hexadecimals, which decides"
-        )
+    if dialect == "sqlite":
+        raise RequestError("SQLite has no MD5 of a text as hexadecimals, which decides")
     if options.get("where") is not None:
         raise RequestError("where= cannot be used with a table elsewhere; split a view of it")
     roles = ("key", "stratify", "group", "time")

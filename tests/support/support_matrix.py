@@ -1,19 +1,17 @@
 """Every metric on every engine: the SQL text, and its values beside those of DuckDB.
 
 ``python -m tests.support.support_matrix`` writes ``docs/reference/engines.md`` from it, with each
-engine in a process of its own; with the name of an engine it prints that engine's column as JSON.
+engine in a process of its own; with the name of an engine it fails where that engine differs.
 """
 
 from __future__ import annotations
 
-import json
 import math
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from subprocess import PIPE
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -22,7 +20,6 @@ import pyarrow as pa
 
 import sqleval
 from sqleval.catalog import Relation, builtin, request
-from sqleval.errors import RequestError
 from sqleval.export.dialects import DIALECTS
 from sqleval.export.statement import export_statement
 
@@ -30,9 +27,6 @@ if TYPE_CHECKING:
     from .engines import Engine
 
 
-#: What was asked before, by what the page shows of a question, which is unique.
-_EXPECTED: dict[str, list[tuple[object, ...]]] = {}
-_STATEMENTS: dict[tuple[str, str], tuple[str, str]] = {}
 _COSTS = "misclassification_cost(cost_matrix={0: {0: 0, 1: 1}, 1: {0: 5, 1: 0}})"
 
 
@@ -122,10 +116,10 @@ def averages() -> Iterator[Call]:
 
 def expected(asked: Call, data: Mapping[str, pa.Table]) -> list[tuple[object, ...]]:
     """Return what DuckDB gives through the front end, which each engine is compared with."""
-    known = _EXPECTED.get(asked.shown)
-    if known is None:
-        known = _EXPECTED[asked.shown] = _expected(asked, data)
-    return known
+    frame = evaluate(asked, [asked.name], data[asked.table]).collect()
+    # The plan is the engine's own affair; the verdict is that nothing is wrong.
+    verdict = [pl.lit(None).alias(name) for name in ("_problem", "_notice")]
+    return frame.drop("method", strict=False).with_columns(*verdict).rows()
 
 
 def bind(asked: Call, source: object, **options: Any) -> sqleval.Predictions:
@@ -147,23 +141,9 @@ def is_curve(asked: Call) -> bool:
     return request.parse_table(asked.name, asked.roles.get("task", "binary")) is not None
 
 
-def _expected(asked: Call, data: Mapping[str, pa.Table]) -> list[tuple[object, ...]]:
-    frame = evaluate(asked, [asked.name], data[asked.table]).collect()
-    # The plan is the engine's own affair; the verdict is that nothing is wrong.
-    verdict = [pl.lit(None).alias(name) for name in ("_problem", "_notice")]
-    return frame.drop("method", strict=False).with_columns(*verdict).rows()
-
-
-def statement(asked: Call, dialect: str) -> tuple[str, str]:
-    """Return the text for a dialect, or else why it has none."""
-    key = asked.shown, dialect  # three engines take the text of PostgreSQL
-    if key not in _STATEMENTS:
-        try:
-            sql = export_statement([asked.name], dialect, asked.table, nulls="drop", **asked.roles)
-            _STATEMENTS[key] = sql, ""
-        except RequestError as error:
-            _STATEMENTS[key] = "", str(error)
-    return _STATEMENTS[key]
+def write(asked: Call, dialect: str) -> str:
+    """Return the text for a dialect."""
+    return export_statement([asked.name], dialect, asked.table, nulls="drop", **asked.roles)
 
 
 def compare(got: list[tuple[object, ...]], want: list[tuple[object, ...]]) -> str:
@@ -205,18 +185,6 @@ def run(engine: Engine, sql: str) -> list[tuple[object, ...]]:
     return [tuple(row[i] for i in own) for row in result.rows]
 
 
-def outcome(asked: Call, engine: Engine, data: Mapping[str, pa.Table]) -> str:
-    """Return "" where the engine agrees with DuckDB, or why it does not."""
-    sql, refused = statement(asked, engine.dialect)
-    if refused:
-        return refused
-    try:
-        rows = run(engine, sql)
-    except Exception as error:  # whatever the engine raises is what the page says
-        return f"{type(error).__name__}: {error}".splitlines()[0]
-    return compare(rows, expected(asked, data))
-
-
 def load(engine: Engine) -> Mapping[str, pa.Table]:
     """Load the tables into an engine; return them."""
     data = tables()
@@ -225,10 +193,12 @@ def load(engine: Engine) -> Mapping[str, pa.Table]:
     return data
 
 
-def column(engine: Engine) -> list[str]:
-    """Return the outcome of every question on one engine."""
+def check(engine: Engine) -> None:
+    """Raise an error where the answer of an engine differs from that of DuckDB."""
     data = load(engine)
-    return [outcome(asked, engine, data) for asked in every()]
+    for asked in every():
+        difference = compare(run(engine, write(asked, engine.dialect)), expected(asked, data))
+        assert not difference, f"{asked.shown} on {engine.name}: {difference}"
 
 
 def every() -> list[Call]:
@@ -282,10 +252,9 @@ Each row is a request, each cell the result of the statement that
   1e-9, `note`, and no `_problem`), with ties, a slice key that is NULL, missing values, weights and
   several classes.
 - **t**: it parses in this dialect; there was no such engine to run it on.
-- a number: it is impossible in this dialect, for the reason with this number below the table.
 
 DataFusion and Polars run the PostgreSQL statement, and Sail that of Spark. Snowflake is fakesnow;
-all others are the real engines. Every cell is run, or parsed, by itself when this page is written.
+all others are the real engines. Every cell of an engine is run by itself when this page is written.
 The tests do it again, with many metrics of the same columns in a statement; of Spark's column they
 run a sample. The options of `evaluate` (`--where`, `--sets`, `--labels`, `--ci`, `--bins` and
 others) are tested on the same engines; ClickHouse has no `--labels`, and SQLite no interval of a
@@ -294,40 +263,33 @@ mean over queries.
 """
 
 
-def document(outcomes: Mapping[str, list[str]]) -> str:
-    """Return the page: the table, and the reasons."""
-    names = [*outcomes, *(DIALECTS[dialect] for dialect in TEXT_ONLY)]
-    reasons: list[str] = []
+def document(engines: Sequence[str]) -> str:
+    """Return the page: a row a question, a column an engine or a dialect."""
+    names = [*engines, *(DIALECTS[dialect] for dialect in TEXT_ONLY)]
+    cells = [*("=" for _ in engines), *("t" for _ in TEXT_ONLY)]
     lines = [f"| request | {' | '.join(names)} |", "| --- |" + " :-: |" * len(names)]
-    for i, asked in enumerate(every()):
-        output = [(found[i], "=") for found in outcomes.values()]
-        output += [(statement(asked, dialect)[1], "t") for dialect in TEXT_ONLY]
-        for reason, _ in output:
-            if reason and reason not in reasons:
-                reasons.append(reason)
-        cells = [str(reasons.index(reason) + 1) if reason else mark for reason, mark in output]
-        lines.append(f"| {asked.shown} | {' | '.join(cells)} |")
-    listed = "".join(f"{i}. {reason}\n" for i, reason in enumerate(reasons, start=1))
-    return "\n".join([_INTRODUCTION, *lines, "", listed or "No reasons.\n"])
+    lines += [f"| {asked.shown} | {' | '.join(cells)} |" for asked in every()]
+    return "\n".join([_INTRODUCTION, *lines, ""])
 
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "engines.md"
 
 
 def main(engine: str | None) -> None:
-    """Print an engine's column, or write the page."""
+    """Check an engine, or all of them and write the page."""
     from .engines import ENGINES, SLOW_ENGINES
 
     start = {**ENGINES, **SLOW_ENGINES}
     if engine is not None:
         with start[engine]() as running:
-            sys.stdout.write(json.dumps(column(running)))
+            check(running)
         return
-    found: dict[str, list[str]] = {}
     for name in start:
-        command = [sys.executable, "-m", "tests.support.support_matrix", name]
-        found[name] = json.loads(subprocess.run(command, check=True, stdout=PIPE).stdout)
-    PAGE.write_text(document(found), encoding="utf-8")
+        subprocess.run([sys.executable, "-m", "tests.support.support_matrix", name], check=True)
+    for asked in every():
+        for dialect in TEXT_ONLY:
+            write(asked, dialect)
+    PAGE.write_text(document([*start]), encoding="utf-8")
 
 
 if __name__ == "__main__":

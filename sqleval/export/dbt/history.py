@@ -23,7 +23,6 @@ STRATEGIES: Mapping[str, Mapping[str, object]] = {
     "bigquery": {**_BY_PARTITION, "partition_by": {"field": "period", "data_type": "date"}},
     "duckdb": _BY_ROWS,
     "postgres": _BY_ROWS,
-    "redshift": _BY_ROWS,
     "snowflake": _BY_ROWS,
     "spark": {**_BY_PARTITION, "partition_by": ["period"], "file_format": "parquet"},
     "trino": _BY_ROWS,

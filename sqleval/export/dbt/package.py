@@ -33,7 +33,7 @@ _COMMENTS = {".sql": ("{#", "#}"), ".yml": ("#", ""), ".md": ("<!--", "-->")}
 #: Placeholder for the relation of a macro, until the statement is written.
 _RELATION = "sqleval_relation"
 #: Dialects in which a backslash in a text is a backslash, and '' a quote.
-_PLAIN_TEXTS = ("duckdb", "postgres", "redshift", "trino")
+_PLAIN_TEXTS = ("duckdb", "postgres", "trino")
 _PACKAGE_NAME = re.compile(r"[a-z_][a-z0-9_]*", re.ASCII)
 
 

@@ -292,7 +292,7 @@ def test_an_interval_is_for_metrics() -> None:
 
 
 @pytest.mark.parametrize(("dialect", "name"), [
-    ("sqlite", 's."order"'), ("tsql", "s.[order]"), ("snowflake", 's."ORDER"'),
+    ("sqlite", 's."order"'), ("snowflake", 's."ORDER"'),
 ])  # fmt: skip
 def test_a_reserved_word_is_quoted(dialect: str, name: str) -> None:
     sql = export_statement(["f1"], dialect, "preds", label="y", score="p", by="order")
@@ -303,11 +303,6 @@ def test_sqlite_writes_a_value_with_a_limit_once() -> None:
     sql = export_statement(["gini"], "sqlite", "preds", label="y", score="p", ci=0.9)
     assert re.search(r"COALESCE\(\s*MAX\(", sql)
     assert not re.search(r"COALESCE\(\s*0e0", sql)
-
-
-def test_a_backslash_ends_no_text() -> None:
-    sql = export_statement(["f1"], "redshift", "preds", label="y", score="p", positive="it's a\\")
-    assert "label = 'it''s a\\\\' THEN" in sql
 
 
 def test_the_comment_on_counts_names_them_once() -> None:
