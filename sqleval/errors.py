@@ -73,10 +73,6 @@ class FewerThreads(UserWarning):
     """More threads were asked for than the machine has cores, and as many as cores are used."""
 
 
-class MissingChecksums(UserWarning):
-    """Files that ``verify=True`` was to check carry no page checksums."""
-
-
 def unwrap_error(error: Exception) -> Exception:
     """Return the error of a lazy source that Polars 1 has wrapped; any other error as it is."""
     match = _WRAPPED.search(str(error))

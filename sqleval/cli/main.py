@@ -53,7 +53,7 @@ from sqleval.cli.split import split
 from sqleval.cli.state import state
 from sqleval.common.imports import DISTRIBUTION
 from sqleval.common.interrupts import exit_on_interrupt, raise_on_interrupt
-from sqleval.errors import MissingChecksums, RequestError, UnmatchedRows
+from sqleval.errors import RequestError, UnmatchedRows
 
 
 @click.group(
@@ -295,7 +295,6 @@ def run_command(arguments: Sequence[str]) -> Exit:
         raise_on_interrupt()
         with warnings.catch_warnings():
             warnings.simplefilter("always", UnmatchedRows)
-            warnings.simplefilter("once", MissingChecksums)
             warnings.showwarning = cast(Any, _print_note)
             with confine():
                 # None, or the exit code of a command that ends early.

@@ -148,7 +148,7 @@ def scan(
     verify : bool
         Check the page checksums of local Parquet files in the columns that are read, each time
         before a result is collected; files that have passed are checked again when they change.
-        Files without checksums are counted in a warning.
+        Files without checksums pass if they can be read.
     catalogue : Catalogue, optional
         The SQL files of metrics and curves; those of the package if left out.
         ``Catalogue(find_sql_folder(), "our/metrics")`` of `sqleval.catalog` adds a folder.

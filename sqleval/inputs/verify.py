@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import threading
-import warnings
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import replace
@@ -14,7 +13,7 @@ from typing import Any
 
 import polars as pl
 
-from sqleval.errors import MissingChecksums, RequestError, SourceError, get_first_line
+from sqleval.errors import RequestError, SourceError, get_first_line
 from sqleval.inputs.source import PARQUET, FileStamp, Source
 
 #: Rows that are decoded at a time.
@@ -23,12 +22,8 @@ _BATCH = 65_536
 _BUFFER = 1 << 20
 #: Files that are checked at a time.
 _THREADS = min(4, os.cpu_count() or 1)
-#: Longer than the first four fields of a page header: a type and three numbers of five bytes.
-_HEADER = 24
-#: Thrift's compact form of "the next field, a 32-bit integer".
-_NEXT_IS_INTEGER = 0x15
-#: Whether the files that have been checked contain checksums.
-_has_checksums: dict[tuple[str, tuple[str, ...], tuple[FileStamp, ...]], bool] = {}
+#: The files that have been checked: the columns, and what tells whether a file has changed.
+_checked: set[tuple[str, tuple[str, ...], tuple[FileStamp, ...]]] = set()
 
 
 def verify_source(source: Source) -> Source:
@@ -58,7 +53,8 @@ def verify_source(source: Source) -> Source:
 def verify_files(files: Sequence[str], columns: Sequence[str]) -> None:
     """Check the pages of some columns in Parquet files against their checksums.
 
-    The files are streamed, and remembered: those that have not changed are not read again.
+    The files are streamed, and remembered: those that have not changed are not read again. A file
+    without checksums passes if it can be read; nothing but its page headers tells it apart.
 
     Parameters
     ----------
@@ -66,11 +62,6 @@ def verify_files(files: Sequence[str], columns: Sequence[str]) -> None:
         Local Parquet files.
     columns : sequence of str
         Column names; those that a file lacks, such as Hive keys, are skipped.
-
-    Warns
-    -----
-    MissingChecksums
-        If a file carries no checksums.
 
     Raises
     ------
@@ -86,19 +77,11 @@ def verify_files(files: Sequence[str], columns: Sequence[str]) -> None:
     finally:
         stop.set()
         pool.shutdown(cancel_futures=True)
-    bare = [file for file, done in zip(files, running, strict=True) if not done.result()]
-    if bare:
-        warnings.warn(
-            f"{len(bare):,} of {len(files):,} files carry no page checksums in the columns read, "
-            f"so that --verify (verify=) finds little in them: {bare[0]} is one",
-            MissingChecksums,
-            stacklevel=2,
-        )
 
 
-def _wait_interruptibly(running: Sequence[Future[bool]]) -> None:
+def _wait_interruptibly(running: Sequence[Future[None]]) -> None:
     """Wait for all, or for the first error; raise it, or the user's interrupt."""
-    pending: set[Future[bool]] = {*running}
+    pending: set[Future[None]] = {*running}
     while pending:
         done, pending = wait(pending, timeout=0.1, return_when="FIRST_EXCEPTION")
         for each in done:
@@ -107,23 +90,21 @@ def _wait_interruptibly(running: Sequence[Future[bool]]) -> None:
         pl.select(pl.lit(1))
 
 
-def _check_unless_known(file: str, columns: tuple[str, ...], stop: threading.Event) -> bool:
-    """Check a file that has changed or is new; return whether it carries checksums."""
+def _check_unless_known(file: str, columns: tuple[str, ...], stop: threading.Event) -> None:
+    """Check a file that has changed or is new."""
     try:
         stamp = Source("", files=(file,)).version() or ()
     except OSError as error:
         raise SourceError(f"cannot read {file!r}: {error.strerror}") from error
     key = file, columns, stamp
-    if key not in _has_checksums:
-        has_checksums = _check_file(file, columns, stop)
-        if stop.is_set():
-            return False
-        _has_checksums[key] = has_checksums
-    return _has_checksums[key]
+    if key not in _checked:
+        _check_file(file, columns, stop)
+        if not stop.is_set():
+            _checked.add(key)
 
 
-def _check_file(file: str, columns: Sequence[str], stop: threading.Event) -> bool:
-    """Read columns of a file, page by page; return whether they carry checksums."""
+def _check_file(file: str, columns: Sequence[str], stop: threading.Event) -> None:
+    """Read columns of a file, page by page."""
     pq: Any = import_module("pyarrow.parquet")  # late: it takes longer to import than to use
     place = ""
     try:
@@ -139,45 +120,10 @@ def _check_file(file: str, columns: Sequence[str], stop: threading.Event) -> boo
                         _BATCH, row_groups=[group], columns=[name], use_threads=False
                     ):
                         if stop.is_set():
-                            return False
-            return _carries_checksums(file, opened.metadata, names)
+                            return
     except Exception as error:
         # Damage makes PyArrow raise anything, from an IndexError to a UnicodeDecodeError.
         text = get_first_line(error)
         if "CRC" in text:
             text = "a page differs from its checksum: the file is damaged"
         raise SourceError(f"cannot read {file!r}: {place}{text}") from error
-
-
-def _carries_checksums(file: str, metadata: Any, names: Sequence[str]) -> bool:
-    """Whether the first page of every chunk of some columns carries a checksum."""
-    chunks = [
-        metadata.row_group(group).column(i)
-        for group in range(metadata.num_row_groups)
-        for i in range(metadata.num_columns)
-    ]
-    with open(file, "rb") as opened:  # noqa: PTH123
-        for chunk in chunks:
-            path = chunk.path_in_schema
-            if not any(path == name or path.startswith(f"{name}.") for name in names):
-                continue
-            opened.seek(chunk.dictionary_page_offset or chunk.data_page_offset)
-            if not _has_fourth_field(opened.read(_HEADER)):
-                return False
-    return True
-
-
-def _has_fourth_field(header: bytes) -> bool:
-    """Whether a page header has its fourth field, the checksum; PyArrow does not tell.
-
-    It is a Thrift struct in compact form. Its first three fields are there always: the type and
-    the two sizes of the page. Of each there is a byte for the field, and those of the number, of
-    which all but the last have the highest bit.
-    """
-    at = 0
-    for _ in range(3):
-        at += 1
-        while header[at] & 0x80:
-            at += 1
-        at += 1
-    return header[at] == _NEXT_IS_INTEGER
