@@ -32,7 +32,7 @@ from sqleval.comparison.verdict import add_verdicts
 from sqleval.errors import RequestError
 from sqleval.inference.adjust import add_adjusted_p_values
 from sqleval.inputs.arguments import check_key_names
-from sqleval.resampling.cells import Input, refuse_without_squares
+from sqleval.resampling.cells import Input
 from sqleval.resampling.completion import find_limits
 from sqleval.resampling.deferred import defer_frame
 
@@ -109,7 +109,6 @@ def check_comparison(
         check_long(data.binding)
     if options.model is None:
         find_baseline([model for model, _ in data.binding.models], options.baseline)
-    refuse_without_squares(data.binding)
     for request in requests:
         refuse_sum(request)
         if request.average == PER_CLASS:

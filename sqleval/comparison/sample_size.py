@@ -28,7 +28,7 @@ from sqleval.inference.outcome import check_share
 from sqleval.inference.sample_size import find_detectable_difference, find_rows
 from sqleval.inputs.arguments import check_key_names
 from sqleval.resampling import completion
-from sqleval.resampling.cells import EXACT_ROWS, Input, count_rows, refuse_without_squares
+from sqleval.resampling.cells import EXACT_ROWS, Input, count_rows
 from sqleval.resampling.deferred import defer_frame
 from sqleval.resampling.intervals import LEAST_DEFINED
 
@@ -120,7 +120,6 @@ def _check_single(
     if data.source.once or (data.labels is not None and data.labels.once):
         raise RequestError("sample_size() reads the rows more than once; collect the stream first")
     check_key_names(key_types, COLUMNS, "the result")
-    refuse_without_squares(data.binding)
     for request in requests:
         refuse_sum(request)
         if request.average == PER_CLASS or data.binding.has_queries:

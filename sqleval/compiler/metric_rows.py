@@ -95,8 +95,8 @@ def _write_note(
     if builder.binding.has_fractions or builder.binding.has_counts:
         note = f"COALESCE({note}, CASE WHEN {at['value']} IS NULL THEN 'total weight is 0' END)"
     if ci and bounds.method is None:
-        none = weights.NO_SQUARES if builder.binding.lacks_squares else NO_CLOSED_FORM
-        note = f"COALESCE({note}, {write_literal(NO_SUM if placed.request.is_sum else none)})"
+        none = NO_SUM if placed.request.is_sum else NO_CLOSED_FORM
+        note = f"COALESCE({note}, {write_literal(none)})"
     elif ci:
         why = f"CASE WHEN {bounds.low} IS NULL THEN 'no interval: too few rows' END"
         why = f"COALESCE({bounds.note}, {why})" if bounds.note else why

@@ -123,9 +123,7 @@ def compile_metrics(
     can_group = binding.has_two_classes and has_plain_rows and frequency
     if plan == "groups" and not can_group:
         plan = "rows"
-    # Without the squares of weights there is no interval, and a state may lack other sums for it.
-    has_intervals = ci is not None and not binding.lacks_squares
-    builder = Builder(create_relations(binding, plan), requests[0].catalogue, ci=has_intervals)
+    builder = Builder(create_relations(binding, plan), requests[0].catalogue, ci=ci is not None)
     builder.relations.place(builder, predicate)
     return place_metrics(builder, requests, ci, ci_method)
 

@@ -81,8 +81,6 @@ def write_bounds(
     binding, header = builder.binding, placed.request.header
     columns = _keep_for_interval(at, placed)
     if level is not None and binding.is_weighted:
-        if binding.lacks_squares:
-            return Bounds()
         columns = _linearise(builder, placed, columns)
     bounds = write_interval(columns, level, header, weighted=binding.is_weighted)
     if builder.bins is None:

@@ -55,7 +55,7 @@ class StateRelations(RowRelations):
         also |= {end: f"s.{end}" for end in ends}
         also |= {column: f"s.{quote(name)}" for name, column in self._columns.items()}
         if self.binding.is_weighted:
-            also["squares"] = "CAST(NULL AS DOUBLE)" if self.binding.lacks_squares else "s.squares"
+            also["squares"] = "s.squares"
         sql = write_source(self.binding, predicate, also)["_source"]
         builder.add_cte("_grouped", sql, "MATERIALIZED")
         builder.add_cte("_audit", "")

@@ -10,8 +10,6 @@ from sqleval.catalog.contract import SQUARES
 
 #: Fewer effective successes or failures say too little of how their weights differ.
 _MIN_EFFECTIVE = 20
-#: The note of an interval from a state with weights and without their squares.
-NO_SQUARES = "no interval: the state has no squares of weights; build it anew from the rows"
 #: The note of weights that are whole numbers, as counts of rows are.
 WHOLE = "whole weights are sampling weights, too: counts= takes counts of rows"
 #: A weight if it is a whole number, else 0. From 2^53 on every DOUBLE is one.

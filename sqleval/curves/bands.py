@@ -26,7 +26,6 @@ from sqleval.resampling.cells import (
     Input,
     count_cells,
     count_rows,
-    refuse_without_squares,
 )
 from sqleval.resampling.completion import check_drawing
 from sqleval.resampling.intervals import LEAST_DEFINED, LEFT_BIAS
@@ -62,7 +61,6 @@ def parse_options(ci: float, replicates: int, seed: int) -> Options:
 
 def check_source(data: Input) -> None:
     """Raise `RequestError` if replicates cannot be drawn: they read the rows again."""
-    refuse_without_squares(data.binding)
     if data.source.once or (data.labels is not None and data.labels.once):
         raise RequestError("replicates read the rows more than once; collect the stream first")
 

@@ -319,12 +319,6 @@ class Binding:
         return "weight" in self.role
 
     @property
-    def lacks_squares(self) -> bool:
-        """Whether this is a state with weights and without their squares, as of release 0.1."""
-        held = () if self.state is None else self.state.columns
-        return self.state is not None and self.is_weighted and SQUARES not in held
-
-    @property
     def has_counts(self) -> bool:
         """Whether a row of the source counts several rows."""
         return "count" in self.role

@@ -13,9 +13,9 @@ from sqleval.common.columns import Column
 from sqleval.common.counts import format_row_count
 from sqleval.common.sql_text import Value, quote, select, write_with
 from sqleval.compiler import rows
-from sqleval.compiler.weights import LEAST_SHARE, NO_SQUARES, WHOLE, WHOLE_WEIGHT
+from sqleval.compiler.weights import LEAST_SHARE, WHOLE, WHOLE_WEIGHT
 from sqleval.engines.base import Engine
-from sqleval.errors import DataError, RequestError
+from sqleval.errors import DataError
 from sqleval.inputs.binding import SQUARES, Binding, list_columns_read
 from sqleval.inputs.source import Source
 from sqleval.resampling.values import Values
@@ -313,12 +313,6 @@ def _count_blocks(data: Input, cluster: Column) -> int:
     name = f"s.{quote(cluster.name)}"
     statement = f"SELECT COUNT(DISTINCT {name}) AS n FROM {data.binding.relation} AS s"
     return BLOCKS if data.run(statement).item() > BLOCKS else 16**7
-
-
-def refuse_without_squares(binding: Binding) -> None:
-    """Raise `RequestError` for states with weights and without their squares."""
-    if binding.lacks_squares:
-        raise RequestError(NO_SQUARES.removeprefix("no interval: "))
 
 
 def count_rows(data: Input) -> int:

@@ -12,7 +12,6 @@ from sqleval.catalog.request import PER_CLASS, Request, format_request
 from sqleval.common.sql_text import Value
 from sqleval.compiler.intervals import FEW_ROWS, INFINITE, MIN_PAIRS, read_range
 from sqleval.compiler.metric_rows import NO_CLOSED_FORM, NO_SUM, POOLED
-from sqleval.compiler.weights import NO_SQUARES
 from sqleval.errors import RequestError
 from sqleval.inputs.arguments import RESAMPLING_METHODS
 from sqleval.resampling.cells import EXACT_ROWS, Cells, Input, count_cells
@@ -126,8 +125,6 @@ def complete_intervals(
     chosen = [each for each in requests if format_request(each) in names]
     if not chosen or not options.replicates:
         return frame
-    if data.binding.lacks_squares:
-        return _replace_note(frame, lacks, NO_SQUARES)
     if data.source.once or (data.labels is not None and data.labels.once):
         why = "no interval: replicates read the rows again, and the source can be read once"
         return _replace_note(frame, lacks, why)

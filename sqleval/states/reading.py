@@ -10,15 +10,14 @@ from typing import Any, cast
 
 import polars as pl
 
-from sqleval.catalog.header import VARIANCE
 from sqleval.catalog.tasks import TASKS
 from sqleval.common.columns import Column
 from sqleval.common.counts import format_row_count
 from sqleval.common.periods import GRAINS, parse_grain
-from sqleval.common.sql_text import quote, write_literal
+from sqleval.common.sql_text import write_literal
 from sqleval.engines.embedded import embedded
 from sqleval.errors import RequestError, SourceError
-from sqleval.inputs.binding import KEY_PREFIX, Definition
+from sqleval.inputs.binding import KEY_PREFIX, SQUARES, Definition
 from sqleval.inputs.lookup import Columns
 from sqleval.inputs.opening import open_source
 from sqleval.inputs.source import FileStamp, Source
@@ -28,14 +27,6 @@ from sqleval.states.making import VERSION
 
 #: The parts of the definition that must be the same in all states that are merged.
 _MUST_AGREE = ("version", "task", "bits", "grain", "roles")
-
-#: The sum of squares from which a sum of squared deviations is computed, in states of release 0.1.
-_SQUARES_OF_0_1 = {
-    "errors.absolute_error_variance": "errors.squared_error",
-    "errors.squared_error_variance": "errors.squared_error_squared",
-    "log_losses.loss_variance": "log_losses.loss_squared",
-    "probabilities.squared_error_variance": "probabilities.squared_error_squared",
-}
 
 
 def name_ending(column: str, ending: str) -> str:
@@ -48,59 +39,6 @@ def name_ending(column: str, ending: str) -> str:
     """
     name, paren, params = column.partition("(")
     return f"{name}{ending}{paren}{params}"
-
-
-def _find_squares(columns: Sequence[str]) -> dict[str, tuple[str, str]]:
-    """Return the sum and the sum of squares that can stand for each sum of squared deviations."""
-    sums_by_variance: dict[str, tuple[str, str]] = {}
-    for column in columns:
-        name, paren, params = column.partition("(")
-        squares = _SQUARES_OF_0_1.get(name + VARIANCE)
-        if squares is not None and squares + paren + params in columns:
-            sums_by_variance[name_ending(column, VARIANCE)] = column, squares + paren + params
-    return sums_by_variance
-
-
-def _name_sums_of_0_1(columns: Sequence[str]) -> tuple[str, ...]:
-    """Return the sums of a state of release 0.1, as a state of today has them."""
-    sums_by_variance = _find_squares(columns)
-    # The squares of absolute errors are the squared errors, which metrics read as well.
-    only_squares = {
-        name for _, name in sums_by_variance.values() if name.partition("(")[0].endswith("_squared")
-    }
-    return tuple(sorted({*columns, *sums_by_variance} - only_squares))
-
-
-def _add_variances(
-    source: Source, columns: dict[str, Column], definition: Definition
-) -> tuple[Source, dict[str, Column]]:
-    """Return states with the sums of squared deviations that those of release 0.1 lack."""
-    weight = "s.weight" if "weight" in columns else "s.n"
-    stored, make = [*columns], source.make
-    replaced: list[str] = []
-    added: list[str] = []
-    for name, pair in _find_squares([*columns]).items():
-        if name not in definition.columns:
-            continue
-        total, squares = (f"s.{quote(column)}" for column in pair)
-        sql = f"GREATEST({squares} - {total} * {total} / NULLIF({weight}, 0), 0e0)"
-        if name in columns:
-            replaced.append(f"COALESCE({quote(name)}, {sql}) AS {quote(name)}")
-        else:
-            added.append(f", {sql} AS {quote(name)}")
-            columns = {**columns, name: Column(name, "DOUBLE")}
-    if not replaced and not added:
-        return source, columns
-    star = f"s.* REPLACE ({', '.join(replaced)})" if replaced else "s.*"
-    relation = f"(SELECT {star}{''.join(added)} FROM {source.relation} AS s)"
-    if make is None:
-        return replace(source, relation=relation), columns
-
-    def make_all(_: Sequence[str]) -> object:
-        # A statement no longer names all columns that it reads.
-        return make(stored)
-
-    return replace(source, relation=relation, make=make_all), columns
 
 
 def _read_definitions(source: Source, columns: Columns) -> list[tuple[Definition, int]]:
@@ -119,9 +57,6 @@ def _read_definitions(source: Source, columns: Columns) -> list[tuple[Definition
             fields = json.loads(text)
             pairs = tuple((str(name), str(value)) for name, value in fields.pop("roles"))
             keys, sums = (tuple(map(str, fields.pop(name))) for name in ("keys", "columns"))
-            if fields["version"] == 1:
-                sums = _name_sums_of_0_1(sums)
-                fields["version"] = VERSION
             definitions.append((Definition(roles=pairs, keys=keys, columns=sums, **fields), n))
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise SourceError(
@@ -147,7 +82,7 @@ def merge_definitions(source: Source, columns: Columns) -> Definition:
     if first.version != VERSION:
         raise RequestError(
             f"{source.label} has version {first.version} of the state format; "
-            f"this sqleval reads version {VERSION}"
+            f"this sqleval reads version {VERSION}; build it from the rows with this sqleval"
         )
     for other in definitions[1:]:
         for name in _MUST_AGREE:
@@ -167,9 +102,8 @@ def merge_definitions(source: Source, columns: Columns) -> Definition:
     differing = [key for key in keys if len(texts[key]) > 1]
     keys = [key for key in keys if key not in differing]
     sums = [name for name in first.columns if all(name in each.columns for each in definitions)]
-    derived = _find_squares([*columns])
-    sums_held = [name for name in sums if name not in derived]
-    needed = [*keys, *sums_held, *(["label"] if not TASKS[first.task].has_values else [])]
+    needed = [*keys, *sums, *(["label"] if not TASKS[first.task].has_values else [])]
+    needed += ["weight", SQUARES] if "weight" in dict(first.roles) else []
     needed += ["score", "score_low", "score_high"] if first.bits else []
     if missing := [name for name in needed if name not in columns]:
         raise SourceError(f"{source.label} lacks a column of its states: {missing[0]!r}")
@@ -204,7 +138,7 @@ def read_definition(source: Source) -> tuple[Source, dict[str, Column], Definiti
     else:
         files = source.files
         definition = _read_file_definition(source.relation, source.label, files, version)
-    return *_add_variances(source, columns, definition), definition
+    return source, columns, definition
 
 
 @lru_cache(maxsize=64)

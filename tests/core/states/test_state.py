@@ -415,14 +415,20 @@ def test_files_that_are_not_states_are_refused(tmp_path: Path) -> None:
         sqleval.from_state(FRAME)
     with pytest.raises(SourceError, match="with an unreadable definition"):
         sqleval.from_state(state.with_columns(definition=pl.lit("{}")))
-    newer = json.loads(state["definition"][0]) | {"version": 3}
-    with pytest.raises(RequestError, match="has version 3 of the state format"):
-        sqleval.from_state(state.with_columns(definition=pl.lit(json.dumps(newer))))
+    for version in (1, 3):
+        other = json.loads(state["definition"][0]) | {"version": version}
+        message = f"has version {version} of the state format.* build it from the rows"
+        with pytest.raises(RequestError, match=message):
+            sqleval.from_state(state.with_columns(definition=pl.lit(json.dumps(other))))
     with pytest.raises(SourceError, match="has no rows"):
         sqleval.from_state(state.clear())
     for name in ("label", "score_low"):
         with pytest.raises(SourceError, match=f"lacks a column of its states: '{name}'"):
             sqleval.from_state(state.drop(name))
+    weighted = sqleval.scan(FRAME.with_columns(w=1.0), label="y", score="p", weight="w")
+    for name in ("weight", "squares"):
+        with pytest.raises(SourceError, match=f"lacks a column of its states: '{name}'"):
+            sqleval.from_state(weighted.state("roc_auc").collect().drop(name))
     for options, message in (
         ({"grain": "hour"}, "periods of one day cannot be added up to one hour"),
         ({"grain": "ages"}, "must be one of"),
