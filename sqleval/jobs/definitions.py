@@ -4,13 +4,11 @@ Values with the same definition are comparable. The hashed text is written key b
 changed Python class or a comment in a SQL file does not change the definition.
 """
 
-import gzip
 import hashlib
 import json
 import re
 from collections.abc import Iterable
 from functools import cache
-from importlib.resources import files
 from typing import Any, cast
 
 import polars as pl
@@ -225,34 +223,6 @@ def hash_definition(job: Job, metric_request: Request) -> str:
     return hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()[:DIGITS]
 
 
-def _hash_definitions_of_0_1(job: Job, metric_request: Request) -> Iterable[str]:
-    """Return the definitions of release 0.1: of a metric by name, and in the default set.
-
-    They are hashes of whole SQL files, which are stored beside this module as they were.
-    """
-    packed = files("sqleval.jobs").joinpath("sql_of_0_1.json.gz").read_bytes()
-    release = json.loads(gzip.decompress(packed))
-    texts = [release["files"][path] for path in release["reads"].get(metric_request.name, [])]
-    on = "" if job.labels is None else job.labels.on
-    for is_named in (True, False):
-        text = (
-            f"Request(name={metric_request.name!r}, given={metric_request.parameters!r}, "
-            f"average={metric_request.average!r}, named={is_named!r}, "
-            f"multi_class={metric_request.multi_class!r}, "
-            f"zero_division={metric_request.zero_division!r})"
-        )
-        whole = [
-            *texts,
-            text,
-            write_parameters(metric_request),
-            write_input_text(job, task=True),
-            on,
-        ]
-        if job.state_definition is not None:
-            whole.append(str((job.state_definition.bits, job.state_definition.roles)))
-        yield hashlib.sha256("\0".join(whole).encode()).hexdigest()[:DIGITS]
-
-
 def _list_possible_tasks(job: Job) -> list[tuple[Job, tuple[Request, ...]]]:
     """Return the job with each task that it may have, and the metrics of this task.
 
@@ -322,27 +292,3 @@ def list_definitions(job: Job) -> list[pl.DataFrame]:
         )
         for each_job, requests in _list_possible_tasks(job)
     ]
-
-
-def find_renamed_definitions(job: Job, overview: pl.DataFrame) -> dict[str, str]:
-    """Return the definitions of release 0.1 in the history, and the current ones.
-
-    Parameters
-    ----------
-    job : Job
-        The job.
-    overview : polars.DataFrame
-        The overview of the job's history.
-    """
-    before = set(overview["definition"].drop_nulls())
-    possible = [
-        (each_job, each) for each_job, requests in _list_possible_tasks(job) for each in requests
-    ]
-    if before <= {hash_definition(each_job, each) for each_job, each in possible}:
-        return {}
-    return {
-        old: hash_definition(each_job, each)
-        for each_job, each in possible
-        for old in _hash_definitions_of_0_1(each_job, each)
-        if old in before
-    }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -49,8 +49,6 @@ class Past:
         The same of expected metrics.
     added_keys : frozenset of str
         The keys of its results that are no slice keys: of models and classes.
-    renamed : mapping of str to str
-        Definitions of release 0.1 that the store still has, and their present names.
     """
 
     job: str
@@ -58,7 +56,6 @@ class Past:
     overview: pl.DataFrame
     expected: pl.DataFrame
     added_keys: frozenset[str]
-    renamed: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @cached_property
     def both(self) -> pl.DataFrame:
@@ -79,10 +76,7 @@ class Past:
         """Return rows of the job; the store is not opened for a selection of no values."""
         if not all(only.values.values()):
             return pl.DataFrame(schema=only.list_columns("sqleval_history"))
-        rows = retry_while_busy(lambda: self.store.read("sqleval_history", self.job, only))
-        if self.renamed and "definition" in rows.columns:
-            rows = rows.with_columns(pl.col("definition").replace(self.renamed))
-        return rows
+        return retry_while_busy(lambda: self.store.read("sqleval_history", self.job, only))
 
     def read_until(
         self,
@@ -186,14 +180,6 @@ def read_past(job: Job, store: Store) -> Past:
 def take_metric_definition(rows: pl.DataFrame) -> pl.DataFrame:
     """Return rows with the definition of their metric alone, without that of slice keys."""
     return rows.with_columns(pl.col("definition").str.head(DIGITS))
-
-
-def rename_definitions(past: Past, renamed: Mapping[str, str]) -> Past:
-    """Return the past with the present names of definitions of release 0.1."""
-    if not renamed:
-        return past
-    name = pl.col("definition").replace(renamed)
-    return replace(past, overview=past.overview.with_columns(name), renamed=renamed)
 
 
 def check_grain(job: Job, past: Past) -> None:

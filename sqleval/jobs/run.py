@@ -16,7 +16,7 @@ from sqleval.history.store import NO_RESULTS, Selection, Store, find_metric_kind
 from sqleval.jobs import changes, evaluation, gates, judging, states
 from sqleval.jobs.binding import bind_periods, open_job_engine, prepare_metrics
 from sqleval.jobs.counting import read_lake
-from sqleval.jobs.definitions import find_renamed_definitions, list_definitions, list_slice_sets
+from sqleval.jobs.definitions import list_definitions, list_slice_sets
 from sqleval.jobs.due import list_gaps, list_mature_periods
 from sqleval.jobs.expected import Expectation, prepare_expectation
 from sqleval.jobs.explanation import explain_run
@@ -30,7 +30,7 @@ from sqleval.jobs.notes import (
     note_restated,
     note_rows_without_period,
 )
-from sqleval.jobs.past import Past, check_grain, read_past, rename_definitions
+from sqleval.jobs.past import Past, check_grain, read_past
 from sqleval.jobs.places import check_places, check_secrets, check_sources
 from sqleval.jobs.plan import (
     EARLY,
@@ -149,8 +149,6 @@ def _run_job(job: Job, options: RunOptions, *, dry: bool) -> Run:
         writer = Writer(job, store, past.overview, definitions, columns, beside=beside)
         return _record_outage(writer, past, error, options, dry=dry)
     _check_inputs(job, lake)
-    if (renamed := past.renamed) and not dry:
-        retry_while_busy(lambda: store.replace_definitions(job.name, renamed))
     expectation = prepare_expectation(job, lake, past)
     decisions = decide_periods(job, lake, files, past, candidates, options, expectation)
     extra = {"job": job.name, "run": run_id, "steps": len(decisions)}
@@ -211,13 +209,13 @@ def _evaluate_periods(
 
 
 def _open_past(job: Job, store: Store, *, is_written: bool) -> Past:
-    """Return the history of a job, with the present names of definitions of release 0.1."""
+    """Return the history of a job, after a look at the rights of a run that writes to it."""
     if is_written:
         # Before the rows are read, which may take hours.
         retry_while_busy(store.check_rights)
     past = read_past(job, store)
     check_grain(job, past)
-    return rename_definitions(past, find_renamed_definitions(job, past.overview))
+    return past
 
 
 def _list_reasons(decisions: Sequence[Decision], gone: Mapping[str, str]) -> dict[str, str]:

@@ -1,0 +1,49 @@
+"""The definition of a metric in a history: what changes it, and what does not."""
+
+from pathlib import Path
+
+import pytest
+
+from sqleval.catalog import request
+from sqleval.catalog.catalogue import builtin
+from sqleval.jobs.definitions import hash_definition
+from sqleval.jobs.file.reading import read_job
+from tests.support.lake import Lake, rows
+
+JOB = """
+name: named
+source: rows
+label: y
+score: p
+labels: {source: labels, on: id, maturity: 1d}
+where: "seg <> 'z'"
+threshold: 0.45
+nulls: drop
+by: seg
+period: {column: at, grain: day, timezone: Europe/Paris}
+metrics: [log_loss, f_beta(beta=2)]
+ci: 0.9
+history: named.delta
+"""
+
+
+@pytest.mark.parametrize(
+    ("metric", "definition"), [("log_loss", "93dfd614ea84"), ("f_beta(beta=2)", "d0ac771422fe")]
+)
+def test_a_range_of_a_parameter_is_not_part_of_a_definition(
+    tmp_path: Path, metric: str, definition: str
+) -> None:
+    # The definitions were these before the parameters had the range they have now.
+    assert "allowed" in builtin().get("f_beta").header
+    (tmp_path / "job.yml").write_text(JOB, encoding="utf-8")
+    job = read_job(tmp_path / "job.yml")
+    assert hash_definition(job, request.parse(metric, "binary")) == definition
+
+
+def test_by_name_and_by_default_are_one_definition(tmp_path: Path) -> None:
+    lake = Lake(tmp_path)
+    lake.put(rows())
+    lake.run(changes={"metrics": None}, backfill=True)
+    done = lake.run(changes={"metrics": ["roc_auc"]}, backfill=True)
+    assert {(step.action, step.reason) for step in done.decisions} == {("add", "fewer metrics")}
+    assert "another definition" not in " ".join(done.notes)
