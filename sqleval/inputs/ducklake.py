@@ -4,6 +4,10 @@ The catalogue is a DuckDB or SQLite file of plain tables, of which the specifica
 says how they are read, so that DuckDB's extension is not needed.
 """
 
+# Frozen, as is `ducklake_rows`: no new features. DuckDB's extension `ducklake` makes both
+# unnecessary when PyPI has it (duckdb-extension-ducklake) for each version of DuckDB that is
+# allowed; so far 1.5 alone has it.
+
 from __future__ import annotations
 
 import re

@@ -1,5 +1,7 @@
 """The rows of a DuckLake's table, as the engine reads them from its files."""
 
+# Frozen: no new features; `ducklake` says which library makes this unnecessary.
+
 from __future__ import annotations
 
 import hashlib

@@ -3,6 +3,9 @@
 All columns that a file of deletes names must be equal, where NULL is equal to NULL and NaN to NaN.
 """
 
+# Frozen: no new features. PyIceberg makes this module, and what `iceberg_tasks` knows of equality
+# deletes, unnecessary when its scans apply them; 0.12 refuses them (apache/iceberg, issue 6568).
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

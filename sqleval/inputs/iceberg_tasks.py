@@ -5,6 +5,8 @@ specification, those of a file of equality deletes are deleted from the data fil
 sequence numbers, of the same partition or, if the deletes have none, of all.
 """
 
+# Equality deletes are frozen: no new features; `iceberg_deletes` says when they are unnecessary.
+
 from __future__ import annotations
 
 from bisect import bisect_right
