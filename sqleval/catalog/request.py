@@ -9,13 +9,16 @@ from typing import Any, cast
 from sqleval.catalog.catalogue import Catalogue, builtin
 from sqleval.catalog.contract import Relation
 from sqleval.catalog.parameters import format_value
-from sqleval.catalog.tasks import TASKS
+from sqleval.catalog.tasks import TASKS, TaskFacts
 from sqleval.common.names import find_nearest
 from sqleval.common.sql_text import Value
 from sqleval.errors import RequestError
 
 #: Averages over confusion matrices; another average may be a file called NAME_AVERAGE.
 AVERAGES = ("macro", "micro", "weighted")
+#: What becomes of the values over the keys of ``over=``, such as groups of customers: the smallest,
+#: the largest, the largest minus the smallest, or the smallest divided by the largest.
+REDUCERS = ("smallest", "largest", "difference", "ratio")
 #: No average: one row per class. Written ``average=None``.
 PER_CLASS = "none"
 #: One-vs-rest and one-vs-one: a matrix per class, or per pair of classes.
@@ -34,6 +37,8 @@ class Request:
         The average over classes, pairs of classes or the keys of ``over=``.
     named : bool
         Whether the user named it; False for the default set.
+    reduce : str or None
+        What becomes of the values over the keys of ``over=``: one of `REDUCERS`.
     multi_class : str
         ``ovr`` or ``ovo``.
     zero_division : float or None
@@ -46,6 +51,7 @@ class Request:
     parameters: tuple[tuple[str, Value], ...] = ()
     average: str | None = None
     named: bool = True
+    reduce: str | None = None
     multi_class: str = "ovr"
     zero_division: float | None = None
     catalogue: Catalogue = field(default_factory=builtin, repr=False)
@@ -64,6 +70,11 @@ class Request:
     def header(self) -> Mapping[str, Any]:
         """The header of the metric's file, with the range that the request has."""
         header = self.relation.header
+        if self.reduce == "difference":
+            return {**header, "direction": "lower", "range": "0 .. inf"}
+        if self.reduce == "ratio":
+            is_signed = str(header["range"]).startswith("-")
+            return {**header, "direction": "higher", "range": "" if is_signed else "0 .. 1"}
         # The range of a header is that of a mean.
         return {**header, "range": "0 .. inf"} if self.is_sum else header
 
@@ -211,9 +222,30 @@ def parse(
     if average and average not in (*AVERAGES, PER_CLASS):
         name, relation = _get_average_file(name, average, catalogue)
         average = ""
+    reduce = values.pop("reduce", None)
+    if reduce is not None:
+        _check_reduce(name, reduce, TASKS[task], average, folds=folds)
     average = _check_average(relation, task, str(average), multi_class, folds=folds)
     parameters = check_parameters(name, values, catalogue)
-    return Request(name, parameters, average or None, named, multi_class, zero_division, catalogue)
+    return Request(
+        name, parameters, average or None, named, cast("str | None", reduce), multi_class,
+        zero_division, catalogue,
+    )  # fmt: skip
+
+
+def _check_reduce(
+    name: str, reduce: object, task: TaskFacts, average: object, *, folds: bool
+) -> None:
+    """Raise `RequestError` if the values over the keys of ``over=`` cannot be reduced so."""
+    _check_choice(name, "reduce", reduce, REDUCERS)
+    if not folds:
+        raise RequestError(
+            f"{name}: reduce={reduce!r} compares groups of rows, and over= names their column"
+        )
+    if task.has_queries:
+        raise RequestError(f"{name}: reduce= is not for rankings, which average over queries")
+    if average and not task.has_several_classes:
+        raise RequestError(f"{name}: average= and reduce= both fold over=; leave one out")
 
 
 def _get_average_file(name: str, average: object, catalogue: Catalogue) -> tuple[str, Relation]:
@@ -369,6 +401,8 @@ def format_request(request: Request) -> str:
         options.insert(0, f"zero_division={format_value(request.zero_division)}")
     if request.multi_class != "ovr":
         options.insert(0, f"multi_class={request.multi_class!r}")
+    if request.reduce is not None:
+        options.insert(0, f"reduce={request.reduce!r}")
     if request.average:
         options.insert(0, f"average={None if request.average == PER_CLASS else request.average!r}")
     return f"{request.name}({', '.join(options)})" if options else request.name

@@ -104,7 +104,9 @@ def _evaluate_folds(pairs: Pairs, requests: list[Request]) -> pl.DataFrame:
     )
     plain = list(requests)
     if not data.binding.has_several_classes:
-        plain = [replace(request, average=None, named=request.named) for request in requests]
+        plain = [
+            replace(request, average=None, reduce=None, named=request.named) for request in requests
+        ]
     # Requests that differ in the average alone are one metric of two classes.
     names = pl.DataFrame(
         {"metric": list(map(format_request, plain)), "_named": list(map(format_request, requests))}

@@ -5,7 +5,8 @@ from typing import NamedTuple
 
 from sqlglot import exp
 
-from sqleval.common.sql_text import write_key_equality
+from sqleval.catalog.request import REDUCERS as REDUCED
+from sqleval.common.sql_text import LARGEST, write_key_equality
 from sqleval.compiler.rewrite import SLICE
 from sqleval.compiler.substitution import Reducer, Substitution
 
@@ -142,11 +143,34 @@ def _write_extremes(folding: Folding) -> tuple[str, dict[str, str]]:
     return folding.select(items, f"{folding.cte} AS m")
 
 
+def _write_spread(folding: Folding) -> tuple[str, dict[str, str]]:
+    """Compare the values of groups by their extremes. Undefined values are counted in the note."""
+    value, reducer = folding.value, folding.substitution.reducer
+    least, most = f"MIN({value})", f"MAX({value})"
+    ratio = f"{least} / NULLIF(CAST({most} AS DOUBLE), 0)"
+    # Of two infinite values, neither the difference nor the ratio is defined.
+    is_finite = f"ABS({most}) <= {LARGEST} AND ABS({least}) <= {LARGEST}"
+    values = {
+        "smallest": least, "largest": most,
+        "difference": f"CASE WHEN {is_finite} THEN {most} - {least} END",
+        "ratio": f"CASE WHEN {is_finite} THEN {ratio} END",
+    }  # fmt: skip
+    missing, plural = f"COUNT(*) - COUNT({value})", folding.substitution.plural
+    note = (
+        f"CASE WHEN COUNT({value}) = 0 AND COUNT(*) > 0 THEN 'undefined for all {plural}'"
+        f" WHEN COUNT(*) = 1 THEN 'one group'"
+        f" WHEN {missing} > 0 THEN 'undefined for ' || CAST({missing} AS VARCHAR)"
+        f" || ' of ' || CAST(COUNT(*) AS VARCHAR) || ' {plural}' END"
+    )
+    return folding.select({"value": values[str(reducer)], "note": note}, f"{folding.cte} AS m")
+
+
 #: The SQL of each reducer that folds a metric's values; `pooled` folds rows before there are any.
 REDUCERS: Mapping[Reducer, Callable[[Folding], tuple[str, dict[str, str]]]] = {
     "mean": _write_mean,
     "weighted mean": _write_mean,
     "extremes": _write_extremes,
+    **dict.fromkeys(REDUCED, _write_spread),
 }
 
 

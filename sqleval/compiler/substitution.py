@@ -6,14 +6,16 @@ keys are added to their ``slice``.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, cast
 
 from sqleval.catalog.request import PER_CLASS, Request
 from sqleval.inputs.binding import Binding
 
 #: How the values over a substitution's keys become one: `reducers.REDUCERS` has the SQL. ``pooled``
 #: adds up the rows of the first mergeable step instead, before the metric is computed.
-Reducer = Literal["mean", "weighted mean", "extremes", "pooled"]
+Reducer = Literal[
+    "mean", "weighted mean", "extremes", "pooled", "smallest", "largest", "difference", "ratio"
+]
 
 
 class Supply(NamedTuple):
@@ -102,17 +104,20 @@ def create_classes(average: str | None, multi_class: str = "ovr") -> Substitutio
     )
 
 
-def create_folds(binding: Binding, average: str | None) -> Substitution:
-    """Return the data sets, folds or runs that ``over=`` tells apart."""
+def create_folds(binding: Binding, average: str | None, reduce: str | None = None) -> Substitution:
+    """Return the data sets, folds, runs or groups that ``over=`` tells apart."""
     supply = Supply("", binding.folds)
+    if reduce is not None:
+        return Substitution(supply, "groups", reducer=cast("Reducer", reduce))
     return Substitution(supply, "folds", reducer=_REDUCER.get(average), support="fold_support")
 
 
 def averages_folds(request: Request, binding: Binding) -> bool:
-    """Whether a metric is an average over the keys of ``over=``, and not pooled over them."""
+    """Whether a metric folds its values over the keys of ``over=``, and does not pool the rows."""
     several = binding.has_several_classes
     across = request.relation.header.get("across") == "matrices"
     is_named = request.average in ("macro", "weighted") or (across and not several)
+    is_named |= request.reduce is not None
     return bool(binding.over) and is_named
 
 
@@ -144,7 +149,7 @@ def list_substitutions(
             else create_classes(request.average, request.multi_class)
         )
     if averages_folds(request, binding):
-        substitutions.append(create_folds(binding, request.average))
+        substitutions.append(create_folds(binding, request.average, request.reduce))
     return tuple(substitutions)
 
 
