@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-import statsmodels.api as sm
 from numpy.typing import NDArray
 from scipy import stats
 from sklearn.metrics import roc_auc_score
+from statsmodels.regression.linear_model import WLS
 from statsmodels.stats.contingency_tables import mcnemar
 
 import sqleval
@@ -45,7 +45,7 @@ def test_means_have_the_robust_error_of_a_weighted_regression() -> None:
     }
     found = compare(WEIGHTED, list(expected), TWO)
     for row, difference in zip(found.to_dicts(), expected.values(), strict=True):
-        fit = sm.WLS(difference, np.ones_like(difference), weights=w).fit(cov_type="HC1")
+        fit = WLS(difference, np.ones_like(difference), weights=w).fit(cov_type="HC1")
         assert row["difference"] == pytest.approx(fit.params[0], rel=1e-10)
         assert find_stderr(row) == pytest.approx(fit.bse[0] * correct(w), rel=1e-10)
         effective = w.sum() ** 2 / (w**2).sum()
@@ -136,7 +136,7 @@ def test_different_rows_have_the_errors_of_both_intervals() -> None:
     for group in (0, 1):
         kept = WEIGHTED["group"].to_numpy() == group
         w = WEIGHTED["v"].to_numpy()[kept]
-        fit = sm.WLS(loss[kept], np.ones(kept.sum()), weights=w).fit(cov_type="HC1")
+        fit = WLS(loss[kept], np.ones(kept.sum()), weights=w).fit(cov_type="HC1")
         square = (fit.bse[0] * correct(w)) ** 2
         variance += square
         degrees += square**2 / (w.sum() ** 2 / (w**2).sum() - 1)
@@ -168,7 +168,7 @@ def test_several_classes_and_regression() -> None:
     scan = {"label": "x", "score": None, "prediction": {"a": "a", "b": "b"}, "weight": "v"}
     row = compare(rows, "mse", scan | {"task": "regression"}).row(0, named=True)
     x, a, b = (rows[name].to_numpy() for name in ("x", "a", "b"))
-    fit = sm.WLS((x - b) ** 2 - (x - a) ** 2, np.ones(400), weights=w).fit(cov_type="HC1")
+    fit = WLS((x - b) ** 2 - (x - a) ** 2, np.ones(400), weights=w).fit(cov_type="HC1")
     assert find_stderr(row) == pytest.approx(fit.bse[0] * correct(w), rel=1e-9)
 
 
