@@ -103,7 +103,8 @@ def scan(
     over : str or sequence of str, optional
         The columns of data sets, folds or runs: ``f1(average='macro')`` is then the mean over
         them (with several classes, of the means over the classes), and ``average='micro'`` the
-        value of all their counts together.
+        value of all their counts together. Or those of groups to compare:
+        ``recall(reduce='difference')`` is the largest of their values minus the smallest.
     role : str, optional
         A column with ``train``, ``validation`` and ``test``: every metric is given per role, with
         a row ``gap`` (and ``validation_gap``): how much worse it is than on training rows; for a
