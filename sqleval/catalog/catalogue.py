@@ -23,7 +23,7 @@ from sqleval.catalog.header import (
 )
 from sqleval.catalog.parameters import Param
 from sqleval.catalog.queries import may_repeat_slices
-from sqleval.catalog.relations import CONTRACT
+from sqleval.catalog.relations import CONTRACT, list_contract_columns
 from sqleval.common.names import find_nearest
 from sqleval.errors import LoadError, RequestError
 
@@ -206,7 +206,7 @@ class Catalogue:
         for column, names in relation.uses:
             columns = {"model"} if relation.header.get("across") == "model" else set[str]()
             for name in names:
-                columns |= CONTRACT.get(name, frozenset())
+                columns |= list_contract_columns(name)
                 columns.update(*(file.columns for file in self.files(name)))
             if column not in columns:
                 others = sorted(columns - {"slice"})

@@ -4,7 +4,7 @@ from collections.abc import Callable, Container, Mapping
 
 from sqlglot import exp
 
-from sqleval.catalog.relations import CONTRACT
+from sqleval.catalog.relations import CONTRACT, list_contract_columns
 
 
 def list_columns(query: exp.Query) -> tuple[str, ...]:
@@ -70,7 +70,7 @@ def list_needs(query: exp.Query, ctes: set[str]) -> dict[str, frozenset[str]]:
                 if column.parent_select is select
                 and (column.table == table.alias_or_name or (len(tables) == 1))
             }
-            needs.setdefault(table.name, set()).update(used & CONTRACT[table.name])
+            needs.setdefault(table.name, set()).update(used & list_contract_columns(table.name))
     return {name: frozenset(columns) for name, columns in needs.items()}
 
 

@@ -2,14 +2,15 @@
 
 from collections.abc import Mapping
 
+from sqleval.catalog.roles import list_columns
+
 #: The weight of a row, the sum of squared weights and the number of rows that it stands for. A row
 #: of ``counts=`` stands for rows of weight 1: all three are the count.
 WEIGHTS = ("weight", "squares", "n_rows")
-#: Relations that the compiler writes, and the columns that files may read from them.
+#: Relations that the compiler writes, and the columns that files may read from them, those of
+#: ``predictions`` besides the roles.
 CONTRACT: Mapping[str, frozenset[str]] = {
-    "predictions": frozenset(
-        {"slice", "label", "score", "prediction", *WEIGHTS, "query", "key", "fold", "model"}
-    )
+    "predictions": frozenset({"slice", *WEIGHTS, "key", "fold", "model"})
     # For binned scores: the lowest and the highest score of a bin.
     | {"score_low", "score_high"}
     # For engines of several machines: a range of the score.
@@ -40,3 +41,9 @@ CONTRACT: Mapping[str, frozenset[str]] = {
         {"slice", "repeat", "fold", "role", "stratum", "grouping_key", "time", "content"}
     ),
 }
+
+
+def list_contract_columns(name: str) -> frozenset[str]:
+    """Return the columns of a relation that the compiler writes; none for another name."""
+    roles = list_columns() if name == "predictions" else frozenset[str]()
+    return CONTRACT.get(name, frozenset()) | roles

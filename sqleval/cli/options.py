@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from sqleval.catalog.roles import ROLES as TABLE
 from sqleval.catalog.tasks import TASKS, has_several_classes
 from sqleval.cli.confinement import allow_sources
 from sqleval.cli.controls import CONTROL
@@ -99,23 +100,25 @@ ENGINE = click.option(
     help="Where SOURCE is a table, a path or a query of: spark, sc://host:port, sail or "
     "postgresql://user@host/database; DuckDB by default.",
 )
+
+
+def _create_role_options(*, is_key: bool) -> list[Any]:
+    """Return the options that bind roles, those of keys or the others."""
+    return [
+        click.option(
+            f"--{facts.argument}",
+            metavar=facts.metavar,
+            help=facts.help,
+            multiple=not facts.is_single,
+        )
+        for facts in TABLE.values()
+        if facts.is_bound and facts.is_key == is_key
+    ]
+
+
 #: Options for the columns and for the rows that are used.
 COLUMNS = [
-    click.option("--label", help="Column of the truth.", metavar="COLUMN"),
-    click.option(
-        "--score", multiple=True, metavar="COLUMN|NAME=COLUMN",
-        help="Score; repeat NAME=COLUMN for several models or classes, and with --task multiclass "
-        "MODEL.CLASS=COLUMN for several models of several classes.",
-    ),
-    click.option(
-        "--prediction", multiple=True, metavar="COLUMN|NAME=COLUMN",
-        help="Predicted class or value; repeat NAME=COLUMN for several models.",
-    ),
-    click.option("--weight", help="Column of sampling weights, 0 or more.", metavar="COLUMN"),
-    click.option("--counts", multiple=True, metavar="COLUMN|CELL=COLUMN,...",
-        help="Column of row counts, or tp=, fp=, fn= and tn= of a confusion matrix, as far as the "
-        "metrics read them."),
-    click.option("--qid", help="Column of the query of a ranked row.", metavar="COLUMN"),
+    *_create_role_options(is_key=False),
     click.option("--by", multiple=True, metavar="A,B|NAME=SQL",
         help="Slice keys: one result per combination of values. NAME=SQL is an expression, such as "
         "month=\"date_trunc('month', day)\", \"age=cut(age, [18, 65])\" or \"size=qcut(n, 4)\"."),
@@ -123,8 +126,7 @@ COLUMNS = [
         help="Sets of the keys: overall, rollup, cube, or 'a;a,b;' (the empty set is all rows)."),
     click.option("--over", multiple=True, metavar="A,B",
         help="Keys to average over: data sets, folds or runs."),
-    click.option("--role", metavar="COLUMN",
-        help="Column with train, validation and test: one result per role, and the gap."),
+    *_create_role_options(is_key=True),
     click.option("--positive", metavar="VALUE", help="Positive value of the label."),
     click.option("--threshold", type=float,
         help="Positive when score >= threshold; by default 0.5."),
@@ -203,8 +205,7 @@ CI_METHOD = [
         help="Samples that the bootstrap draws: 100 to 1,000,000, or 0 for none."),
     click.option("--seed", type=int, default=0, show_default=True, metavar="N",
         help="Seed of the random draws; equal seeds give equal intervals."),
-    click.option("--cluster", metavar="COLUMN",
-        help="Column of clusters, such as users, whose rows belong together."),
+    click.option("--cluster", metavar="COLUMN", help=TABLE["cluster"].help),
 ]  # fmt: skip
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from sqleval.catalog.roles import name_argument
 from sqleval.common.columns import Column
 from sqleval.common.sql_text import quote, write_literal, write_present_test
 from sqleval.comparison.options import Options
@@ -117,7 +118,7 @@ def keep_matched(data: Input, model: str, key: str) -> Input:
     models = _list_models(data, model_column)
     _check_unique(data, model_column, key_column)
     others = [column.name for column in (*binding.by, *binding.over)]
-    others += [binding.role[name].name for name in ("label", "weight") if name in binding.role]
+    others += [binding.role[name].name for name in _list_shared(binding)]
     _check_alike(data, key_column, list(dict.fromkeys(others)))
     scores = [column.name for _, column in binding.classes]
     usable = [
@@ -165,8 +166,9 @@ def pivot_models(data: Input, model: str, key: str) -> Input:
     data = _reading(data, key_column.name, model_column.name)
     models = _list_models(data, model_column)
     _check_unique(data, model_column, key_column)
+    shared = _list_shared(binding)
     others = [c.name for c in (*binding.by, *binding.over)]
-    others += [binding.role[name].name for name in ("label", "weight") if name in binding.role]
+    others += [binding.role[name].name for name in shared]
     others += [data.cluster.name] if data.cluster is not None else []
     _check_alike(data, key_column, list(dict.fromkeys(others)))
     grouped = list(dict.fromkeys([key_column.name, *others]))
@@ -183,9 +185,8 @@ def pivot_models(data: Input, model: str, key: str) -> Input:
     source, source_columns = data.engine.describe(
         data.source.add_columns(relation, list(columns.values()), read)
     )
-    roles: dict[str, Any] = {role: columns, "label": binding.role["label"].name}
-    if "weight" in binding.role:
-        roles["weight"] = binding.role["weight"].name
+    roles: dict[str, Any] = {role: columns}
+    roles |= {name_argument(name): binding.role[name].name for name in shared}
     pivoted = bind(
         source, source_columns, **roles, by=[column.name for column in binding.by],
         over=[column.name for column in binding.over],
@@ -194,6 +195,11 @@ def pivot_models(data: Input, model: str, key: str) -> Input:
     )  # fmt: skip
     pivoted = replace(pivoted, dialect=binding.dialect)
     return data._replace(binding=pivoted, source=source)
+
+
+def _list_shared(binding: Binding) -> tuple[str, ...]:
+    """Return the roles whose values all models share."""
+    return tuple(name for name in ("label", "weight", *binding.kept) if name in binding.role)
 
 
 def _check_unique(data: Input, model: Column, key: Column) -> None:

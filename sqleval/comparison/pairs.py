@@ -178,6 +178,9 @@ class Pairs(NamedTuple):
                 return exp.column(name)
             if isinstance(node, exp.Column) and node.name == "label":
                 return exp.maybe_parse(f"({write_label(binding)})", dialect="duckdb")
+            if isinstance(node, exp.Column) and node.name in binding.further:
+                sql = rows.write_further(binding, node.name)
+                return exp.maybe_parse(f"({sql})", dialect="duckdb")
             return node
 
         return write_sql(read_expressions(relation.query)[column].copy().transform(replace_node))

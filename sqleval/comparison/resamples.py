@@ -39,7 +39,13 @@ from sqleval.resampling.rounding import (
     write_rounded,
     write_score,
 )
-from sqleval.resampling.values import Values, create_values, group_requests, remove_threshold
+from sqleval.resampling.values import (
+    Values,
+    create_values,
+    group_requests,
+    keep_further,
+    remove_threshold,
+)
 
 if TYPE_CHECKING:
     from sqleval.inference.libraries import Array
@@ -132,7 +138,7 @@ def count_paired(
         if binding.has_values:
             items = {"label": write_rounded("label", bits)}
             items |= {named[e]: write_number(n, "label", bits) for e, (n,) in models.items()}
-            return Values(items, roles, bits > 0)
+            return keep_further(binding, Values(items, roles, bits > 0), bits)
         items = {"label": write_label(binding)}
         for model, columns in models.items():
             if is_decided:
@@ -140,7 +146,7 @@ def count_paired(
             else:
                 scores = [write_score(name, bits) for name in columns]
                 items |= zip(names[model], scores, strict=True)
-        return Values(items, roles, bits > 0 and not is_decided)
+        return keep_further(binding, Values(items, roles, bits > 0 and not is_decided), bits)
 
     data = replace_input(pairs.data, pairs.joint)
     return count_cells(data, create, None, is_large=is_large, **limits)

@@ -2,11 +2,11 @@
 
 from collections.abc import Callable
 
+from sqleval.catalog.roles import ROLES, must_be_finite
 from sqleval.common.columns import FRACTIONS, TEXTS, Column, is_float, is_integer
 from sqleval.common.sql_text import select, write_literal, write_present_test
 from sqleval.compiler.classes import write_class, write_class_value, write_sum_test
 from sqleval.compiler.rows import (
-    FINITE,
     OUTSIDE,
     list_internal_columns,
     write_positive,
@@ -14,7 +14,7 @@ from sqleval.compiler.rows import (
     write_usable,
 )
 from sqleval.compiler.weights import audit_weights
-from sqleval.inputs.binding import ROLES, Binding
+from sqleval.inputs.binding import Binding
 
 
 def write_audit(
@@ -57,22 +57,19 @@ def write_audit(
     if binding.nulls == "error":
         whole = count(matched) if matched else total
         for name, role, column in list_internal_columns(binding):
-            finite = role in FINITE or binding.has_values
+            finite = must_be_finite(role) or binding.has_values
             is_present = write_present_test(name, column.type, finite=finite)
             items[f"{name}_missing"] = f"{whole} - {count(matched, is_present)}"
             if role == "count":
                 items["count_missing"] = f"SUM(CASE WHEN {is_present} THEN 0 ELSE 1 END)"
     if binding.is_weighted:
-        items["weight_negative"] = count("weight < 0")
         is_finite = write_present_test("weight", "DOUBLE", finite=True)
         items["weight_largest"] = f"MAX(CASE WHEN {is_finite} THEN weight END)"
     if binding.is_weighted and ci:
         items |= audit_weights(write_usable(binding), binned=origin == "_grouped")
     if binding.has_counts:
         items["count_wrong"] = "SUM(CASE WHEN count < 0 OR count <> FLOOR(count) THEN 1 ELSE 0 END)"
-    if "role" in binding.role:
-        allowed = ", ".join(write_literal(name) for name in ROLES)
-        items["role_other"] = f"MIN(CASE WHEN role NOT IN ({allowed}) THEN role END)"
+    items |= _audit_allowed(binding, count)
     if domain:
         scores = [name for name, role, _ in list_internal_columns(binding) if role == "score"]
         outside = " OR ".join(OUTSIDE.replace("score", name) for name in scores)
@@ -85,6 +82,40 @@ def write_audit(
     group = "\nGROUP BY " + ", ".join(binding.keys) if binding.keys else ""
     where = "\nWHERE _side <> 'label'" if binding.labels else ""
     return select(items, f"FROM {origin}{classes}{where}{group}")
+
+
+def write_wrong_value(role: str, column: Column) -> str | None:
+    """Return the SQL test of a value that a role does not allow, by the table of roles.
+
+    None where any value of the column's type is allowed. Labels and predictions are checked by
+    their task, and counts together with their sign.
+    """
+    facts = ROLES[role]
+    if facts.allowed:
+        return f"{role} NOT IN ({', '.join(map(write_literal, facts.allowed))})"
+    test = facts.value_facts.wrong.format(role)
+    if not test or role == "count" or column.kind == "boolean":
+        return None
+    # NaN is a missing value, and no wrong one.
+    is_present = write_present_test(role, column.type, finite=must_be_finite(role))
+    return f"{is_present} AND ({test})" if is_float(column.type) else test
+
+
+def is_refused_below_zero(role: str) -> bool:
+    """Whether a role's negative values are counted by themselves; those of a count are not."""
+    return not ROLES[role].may_be_negative and role != "count"
+
+
+def _audit_allowed(binding: Binding, count: Callable[..., str]) -> dict[str, str]:
+    """Return the columns that show values that the table of roles does not allow."""
+    items: dict[str, str] = {}
+    for role, column in binding.role.items():
+        if is_refused_below_zero(role):
+            items[f"{role}_negative"] = count(f"{role} < 0")
+        if (test := write_wrong_value(role, column)) is not None:
+            items |= {} if ROLES[role].allowed else {f"{role}_wrong": count(test)}
+            items[f"{role}_other"] = f"MIN(CASE WHEN {test} THEN {role} END)"
+    return items
 
 
 def _audit_values(binding: Binding, usable: str, count: Callable[..., str]) -> dict[str, str]:

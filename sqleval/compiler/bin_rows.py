@@ -15,7 +15,13 @@ from sqleval.common.sql_text import (
     write_present_test,
 )
 from sqleval.compiler.bins import Bins, write_bin
-from sqleval.compiler.rows import OUTSIDE, write_clusters, write_usable, write_zero_or_one
+from sqleval.compiler.rows import (
+    OUTSIDE,
+    write_clusters,
+    write_further,
+    write_usable,
+    write_zero_or_one,
+)
 from sqleval.inputs.binding import Binding
 
 #: The lowest and the highest score of a bin.
@@ -50,6 +56,8 @@ def rewrite_over_source(binding: Binding, node: exp.Expr) -> exp.Expr:
     """Return an expression over ``predictions`` as one over ``_source``."""
 
     def replace_column(inner: exp.Expr) -> exp.Expr:
+        if isinstance(inner, exp.Column) and inner.name in binding.further:
+            return exp.maybe_parse(write_further(binding, inner.name), dialect="duckdb")
         if not isinstance(inner, exp.Column) or inner.name not in ("label", "prediction"):
             return inner
         sql = f"CAST({inner.name} AS DOUBLE)"
@@ -86,6 +94,7 @@ def write_bins(
         keys["_used"] = write_usable(binding)
     else:
         keys |= {role: role for role in ("label", "prediction") if role in binding.role}
+    keys |= {role: role for role in binding.kept}
     keys |= {"_side": "_side"} if binding.labels else {}
     keys |= {"role": "role"} if "role" in binding.role else {}
     if binding.is_weighted:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from sqleval.catalog.contract import Relation
 from sqleval.catalog.request import Request
+from sqleval.catalog.roles import find_unsupported
 from sqleval.common.numbers import convert_scalar, is_real_number
 from sqleval.common.sql_text import LARGEST, write_double
 from sqleval.compiler.intervals import read_range
@@ -199,3 +200,5 @@ def check_binding_allows_bins(binding: Binding) -> None:
         raise RequestError("bins= is for one set of rows, and over= tells several apart")
     if binding.has_counts:
         raise RequestError("bins= is for rows, and counts= are given")
+    if (lost := find_unsupported(binding.further)) is not None:
+        raise RequestError(f"bins= does not keep the values of {lost}=: leave it out")

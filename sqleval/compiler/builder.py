@@ -10,6 +10,7 @@ from sqleval.catalog.catalogue import Catalogue
 from sqleval.catalog.contract import Relation
 from sqleval.catalog.parameters import Param, format_value
 from sqleval.catalog.relations import WEIGHTS
+from sqleval.catalog.roles import name_argument
 from sqleval.common.sql_text import Value
 from sqleval.compiler.bin_rows import find_columns, is_row_level, write_binned_step
 from sqleval.compiler.bins import Bins, check_file_allows_bins
@@ -22,7 +23,7 @@ from sqleval.compiler.singles import compare_as_singles
 from sqleval.compiler.statement import Cte, Outermost, Statement
 from sqleval.compiler.substitution import Substitution, list_keys, remove_supplied
 from sqleval.errors import RequestError
-from sqleval.inputs.binding import Binding, name_argument
+from sqleval.inputs.binding import Binding
 
 _PER_CLASS = (
     "a probability per class is needed: score={class: column, ...} (--score CLASS=COLUMN for each)"

@@ -7,11 +7,18 @@ sees the same words; the frontend raises them as `DataError`.
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from sqleval.catalog.roles import ROLES, must_be_finite, name_argument
 from sqleval.common.columns import Column, is_float
 from sqleval.common.sql_text import write_literal
-from sqleval.compiler.audit import has_other_types, list_fractional, may_have_others
-from sqleval.compiler.rows import FINITE, list_internal_columns
-from sqleval.inputs.binding import ROLES, Binding, name_argument
+from sqleval.compiler.audit import (
+    has_other_types,
+    is_refused_below_zero,
+    list_fractional,
+    may_have_others,
+    write_wrong_value,
+)
+from sqleval.compiler.rows import list_internal_columns
+from sqleval.inputs.binding import Binding
 from sqleval.inputs.canonical import write_keys
 
 _DROP = "; nulls='drop' (--nulls drop) leaves them out and counts them"
@@ -69,7 +76,7 @@ def _check_missing(binding: Binding) -> list[Case]:
     cases: list[Case] = []
     for name, role, column in list_internal_columns(binding):
         what = _describe_column(binding, role, column)
-        finite = binding.has_values or role in FINITE
+        finite = binding.has_values or must_be_finite(role)
         bad = "NULL, NaN or infinite" if finite else "NULL or NaN"
         share = _write_share(binding, f"{name}_missing", role)
         test = f"{_aggregate(binding, 'SUM', f'{name}_missing')} > 0"
@@ -199,18 +206,37 @@ def _check_domain(binding: Binding, checks: DomainChecks) -> list[Case]:
     return cases
 
 
-def _check_relevance(binding: Binding) -> list[Case]:
-    column = binding.role["label"]
-    what = f"label={column.name!r} is negative in "
-    share = _write_share(binding, "label_negative", "label")
-    test = f"{_aggregate(binding, 'SUM', 'label_negative')} > 0"
-    return [(test, concatenate(what, share, "; relevance is 0 or more"))]
+def _check_negative(binding: Binding, role: str, must: str) -> Case:
+    what = _describe_column(binding, role, binding.role[role])
+    share = _write_share(binding, f"{role}_negative", role)
+    test = f"{_aggregate(binding, 'SUM', f'{role}_negative')} > 0"
+    return test, concatenate(f"{what} is negative in ", share, f"; {must} 0 or more")
+
+
+def _check_allowed(binding: Binding) -> list[Case]:
+    """Return the cases of values that the table of roles does not allow."""
+    cases: list[Case] = []
+    for role, column in binding.role.items():
+        facts = ROLES[role]
+        if is_refused_below_zero(role):
+            cases.append(_check_negative(binding, role, f"{role}s are"))
+        if write_wrong_value(role, column) is None:
+            continue
+        what = f"{_describe_column(binding, role, column)} holds "
+        other = _aggregate(binding, "MIN", f"{role}_other")
+        if facts.allowed:
+            allowed = ", ".join(facts.allowed)
+            sentence = concatenate(what, "'", (other,), f"'; its values must be among {allowed}")
+        else:
+            share = _write_share(binding, f"{role}_wrong", role)
+            must = f", and must hold {facts.value_facts.must}; another value is in "
+            sentence = concatenate(what, (other,), must, share)
+        cases.append((f"{other} IS NOT NULL", sentence))
+    return cases
 
 
 def _check_weights(binding: Binding) -> list[Case]:
     name = f"weight={binding.role['weight'].name!r}"
-    share = _write_share(binding, "weight_negative", "weight")
-    test = f"{_aggregate(binding, 'SUM', 'weight_negative')} > 0"
     low, high = _WEIGHTS
     positive = "CASE WHEN weight_largest > 0 THEN weight_largest END"
     least, most = _aggregate(binding, "MIN", positive), _aggregate(binding, "MAX", positive)
@@ -219,7 +245,6 @@ def _check_weights(binding: Binding) -> list[Case]:
     advice = f"{place}; it must be in {low} .. {high}, as products of weights must not overflow; "
     advice += "divide all weights by one number"
     return [
-        (test, concatenate(f"{name} is negative in ", share, "; weights are 0 or more")),
         (f"{least} < {low}", concatenate(what, (least,), advice)),
         (f"{most} > {high}", concatenate(what, (most,), advice)),
     ]
@@ -233,14 +258,6 @@ def _check_counts(binding: Binding) -> list[Case]:
         "number is in ", violations, " of the rows; weight= (--weight) takes any number",
     )  # fmt: skip
     return [(f"{count} > 0", sentence)]
-
-
-def _check_roles(binding: Binding) -> list[Case]:
-    other = _aggregate(binding, "MIN", "role_other")
-    what = f"role={binding.role['role'].name!r} holds '"
-    allowed = ", ".join(ROLES)
-    sentence = concatenate(what, (other,), f"'; its values must be among {allowed}")
-    return [(f"{other} IS NOT NULL", sentence)]
 
 
 def _write_notice(binding: Binding, origin: str) -> str:
@@ -305,14 +322,13 @@ def write_problems(binding: Binding, checks: DomainChecks, origin: str = "_sourc
         cases.append((f"{again} > 0", sentence))
     if binding.nulls == "error":
         cases += _check_missing(binding)
+    cases += _check_allowed(binding)
     if binding.is_weighted:
         cases += _check_weights(binding)
     if binding.has_counts:
         cases += _check_counts(binding)
-    if "role" in binding.role:
-        cases += _check_roles(binding)
     if binding.has_queries:
-        cases += _check_relevance(binding)
+        cases.append(_check_negative(binding, "label", "relevance is"))
     if binding.has_two_classes:
         cases += _check_two_values(binding, "label")
         cases += _check_two_values(binding, "prediction")

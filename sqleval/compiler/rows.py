@@ -7,6 +7,7 @@ begins with an underscore or stands in the contract.
 from collections.abc import Iterator, Mapping, Sequence
 
 from sqleval.catalog.relations import WEIGHTS
+from sqleval.catalog.roles import ROLES, must_be_finite
 from sqleval.common.columns import NO_TYPE, Column, is_float
 from sqleval.common.sql_text import (
     quote,
@@ -21,8 +22,6 @@ from sqleval.compiler.classes import write_class, write_predicted_class
 from sqleval.inputs.binding import CELLS, Binding, name_set
 from sqleval.inputs.canonical import read_column, write_keys
 
-#: Roles whose value must be finite; an infinite score still ranks.
-FINITE = frozenset({"weight", "count"})
 #: The SQL of a score outside 0 .. 1.
 OUTSIDE = "score < 0 OR score > 1"
 
@@ -39,7 +38,7 @@ def write_usable(binding: Binding, but: str = "") -> str:
     """Return the SQL condition that every bound role, except ``but``, has a usable value."""
     numeric = binding.has_values
     parts = [
-        write_present_test(name, column.type, finite=role in FINITE or numeric)
+        write_present_test(name, column.type, finite=must_be_finite(role) or numeric)
         for name, role, column in list_internal_columns(binding)
         if role != but
     ]
@@ -317,7 +316,7 @@ def write_predictions(
     items = {key: key for key in (*binding.keys, *binding.folds)}
     bound = {name for name, _, _ in list_internal_columns(binding)}
     if binding.has_values and origin == "_grouped":
-        bound.clear()  # a row of sums has no value of its own
+        bound.clear()  # a row of sums has no value of its own, except those that it is grouped by
     if binding.is_expected:
         items["label"] = "e.label"
     if binding.has_two_classes:
@@ -339,8 +338,7 @@ def write_predictions(
         for name in ("label", "prediction", "score"):
             if name in bound:
                 items[name] = f"CAST({name} AS DOUBLE)"
-    if "query" in bound:
-        items["query"] = "query"
+    items |= {role: write_further(binding, role) for role in binding.further}
     items |= _write_weights(binding, origin, unit)
     if binding.is_expected:
         # A score p counts as p positives and 1 - p negatives.
@@ -368,6 +366,15 @@ def _write_weights(binding: Binding, origin: str, unit: str) -> dict[str, str]:
         squares = "squares" if origin == "_grouped" else "weight * weight"
         items |= {"weight": "weight", "squares": squares}
     return items
+
+
+def write_further(binding: Binding, role: str) -> str:
+    """Return the SQL of the value of a role beside label, score and prediction."""
+    kind, column = ROLES[role].value_facts.type, binding.role[role]
+    if kind == "TINYINT":
+        test = role if column.kind == "boolean" else f"{role} = 1"
+        return f"CAST(CASE WHEN {test} THEN 1 ELSE 0 END AS TINYINT)"
+    return f"CAST({role} AS {kind})" if kind and kind != column.type else role
 
 
 def write_zero_or_one(binding: Binding, role: str) -> str:

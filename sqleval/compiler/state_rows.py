@@ -11,7 +11,7 @@ from sqleval.compiler.bins import Bins, check_binding_allows_bins
 from sqleval.compiler.builder import Builder, InputRelations, Plan, describe_column
 from sqleval.compiler.input_rows import RowRelations
 from sqleval.compiler.problems import DomainChecks, write_domain_problems
-from sqleval.compiler.rows import write_source
+from sqleval.compiler.rows import write_further, write_source
 from sqleval.compiler.statement import Cte
 from sqleval.compiler.weights import audit_weights
 from sqleval.errors import RequestError
@@ -62,6 +62,7 @@ class StateRelations(RowRelations):
         roles = [role for role in ("label", "prediction", "score") if role in self.binding.role]
         names = [*self.binding.keys, *roles, *ends, *self._columns.values()]
         items = {name: name for name in names}
+        items |= {role: write_further(self.binding, role) for role in self.binding.further}
         items |= dict.fromkeys(WEIGHTS, "_rows")
         if self.binding.is_weighted:
             items |= {"weight": "weight", "squares": "squares"}

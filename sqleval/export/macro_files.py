@@ -12,8 +12,9 @@ from sqlglot.optimizer.qualify import qualify
 from sqleval.catalog.catalogue import builtin
 from sqleval.catalog.contract import Relation
 from sqleval.catalog.parameters import Param
-from sqleval.catalog.relations import CONTRACT
+from sqleval.catalog.relations import list_contract_columns
 from sqleval.catalog.request import Request
+from sqleval.catalog.roles import name_argument
 from sqleval.common.sql_text import Value, write_literal
 from sqleval.compiler import requirements
 from sqleval.compiler.builder import Builder, Scope
@@ -21,7 +22,7 @@ from sqleval.compiler.input_rows import RowRelations
 from sqleval.compiler.reducers import Folding, write_fold
 from sqleval.compiler.rewrite import FileText, bind_query
 from sqleval.compiler.substitution import Substitution
-from sqleval.inputs.binding import Binding, Task, name_argument
+from sqleval.inputs.binding import Binding, Task
 
 #: Prefix of every relation inside a macro, so that none hides a table of the user's.
 PREFIX = "_sqleval_"
@@ -148,7 +149,7 @@ class Body(Builder):
         schema: dict[str, tuple[str, ...]] = {}
         for read in relation.reads:
             file = self.resolve(read, scope)
-            columns = file.columns if file else tuple(sorted(CONTRACT[read]))
+            columns = file.columns if file else tuple(sorted(list_contract_columns(read)))
             # A twin that supplies a substitution has the keys of it among its columns.
             below = scope.below(file).substitutions if file else scope.substitutions
             plain = [column for column in columns if column != "slice"]

@@ -9,13 +9,14 @@ from typing import Any, NamedTuple, cast
 from sqleval.catalog import portable, request
 from sqleval.catalog.catalogue import builtin
 from sqleval.catalog.request import Request
+from sqleval.catalog.roles import ROLES, must_be_finite
 from sqleval.catalog.tasks import TASKS, find_tasks
-from sqleval.common.columns import Column
+from sqleval.common.columns import NUMBERS, Column
 from sqleval.common.sql_text import Scalar
 from sqleval.compiler.bins import parse_bins
 from sqleval.compiler.curve import compile_curve
 from sqleval.compiler.metrics import compile_metrics
-from sqleval.compiler.rows import FINITE, list_internal_columns
+from sqleval.compiler.rows import list_internal_columns
 from sqleval.compiler.statement import Statement
 from sqleval.errors import RequestError
 from sqleval.export import dialects
@@ -64,10 +65,14 @@ def _list_columns(value: object) -> list[str]:
 
 def _list_numeric_columns(task: Task, roles: Mapping[str, Any]) -> list[str]:
     """Return the columns whose role needs a number."""
-    numeric, facts = ["score", "weight", "counts"], TASKS[task]
-    if not facts.has_classes or (facts.has_two_classes and roles["positive"] is None):
-        numeric += ["label", "prediction"]
-    return [name for role in numeric for name in _list_columns(roles[role])]
+    facts = TASKS[task]
+    has_numbers = not facts.has_classes or (facts.has_two_classes and roles["positive"] is None)
+    numeric = [
+        each.argument
+        for each in ROLES.values()
+        if each.value_facts.kinds >= NUMBERS or (each.values == "label" and has_numbers)
+    ]
+    return [name for role in numeric for name in _list_columns(roles.get(role))]
 
 
 def _find_task(metrics: Sequence[str], roles: Mapping[str, Any]) -> Task:
@@ -144,7 +149,7 @@ def _describe_unusable_rows(binding: Binding) -> str:
         if binding.cells and role != "count":
             continue  # of a table of counts, the user has named no other column
         name = " ".join(column.name.split())  # a comment ends with its line
-        finite = binding.has_values or role in FINITE
+        finite = binding.has_values or must_be_finite(role)
         names["NULL, NaN or infinite" if finite else "NULL or NaN"][name] = None
     bad = " or ".join(f"{' or '.join(each)} is {what}" for what, each in names.items() if each)
     valid = "The values are valid only where _problem is NULL: it says what"
@@ -207,6 +212,7 @@ def export_statement(
     task: Task | None = None,
     ci: float | None = None,
     bins: int | None = None,
+    **further: str | None,
 ) -> str:
     """Return metrics (or one curve) as one statement in a dialect, ready to paste.
 
@@ -239,6 +245,8 @@ def export_statement(
         Follows from the metrics if left out.
     ci, bins : optional
         As for `Predictions.evaluate`.
+    **further
+        The columns of further roles, as for `sqleval.scan`.
 
     Raises
     ------
@@ -255,7 +263,7 @@ def export_statement(
         "label": label, "score": score, "prediction": prediction, "weight": weight,
         "counts": counts, "qid": qid, "by": by, "sets": sets, "over": over, "role": role,
         "positive": positive, "threshold": threshold, "where": where, "nulls": nulls, "on": on,
-        "task": task, "common": common,
+        "task": task, "common": common, **further,
     }  # fmt: skip
     exported = build_statement(metrics, dialect, table, roles, labels=labels, ci=ci, bins=bins)
     return f"{exported.comment}{exported.sql};\n"

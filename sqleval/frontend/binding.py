@@ -6,6 +6,7 @@ from typing import Any, cast
 
 from sqleval.catalog import portable
 from sqleval.catalog.catalogue import Catalogue, builtin
+from sqleval.catalog.roles import name_argument
 from sqleval.common.columns import Column
 from sqleval.engines.base import Engine
 from sqleval.engines.embedded import embedded
@@ -14,7 +15,7 @@ from sqleval.errors import DataError, EngineError, RequestError, SourceError, Sq
 from sqleval.frontend.first_values import FirstValues
 from sqleval.frontend.predictions import Predictions
 from sqleval.frontend.texts import advise_on_texts
-from sqleval.inputs.binding import Binding, name_argument
+from sqleval.inputs.binding import Binding
 from sqleval.inputs.frames import load_relation
 from sqleval.inputs.lookup import Columns
 from sqleval.inputs.roles import bind, take_common_rows

@@ -119,7 +119,7 @@ def create_state_predictions(
         condition = replace_column(condition, "period", period.sql) if period else condition
     roles = {
         role: Column(role, columns[role].type)
-        for role in ("label", "prediction", "score", "weight")
+        for role in ("label", "prediction", "score", "weight", *definition.further)
         if role in columns
     }
     role_texts = dict(definition.roles)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from sqleval.catalog.roles import check_added
 from sqleval.common.imports import pause_garbage_collector
 from sqleval.common.numbers import convert_scalar
 from sqleval.engines.embedded import embedded
@@ -59,6 +60,7 @@ def scan(
     verify: bool = False,
     catalogue: Catalogue | None = None,
     engine: object = None,
+    **roles: str | None,
 ) -> Predictions:
     """Bind predictions to the columns that matter. Nothing is read but the columns' types.
 
@@ -160,6 +162,8 @@ def scan(
         the clients of Snowflake, Databricks or Trino; a ``google.cloud.bigquery.Client``; or what
         has the interface of `sqleval.engines.base.Engine`. The session of a Spark DataFrame, or
         else DuckDB, if left out.
+    **roles
+        The columns of further roles, by the table of roles in `sqleval.catalog.roles`.
 
     Returns
     -------
@@ -171,6 +175,8 @@ def scan(
         If a file is missing or cannot be read.
     RequestError
         If a column does not exist or has the wrong type, or the roles do not fit together.
+    TypeError
+        If an argument is unknown.
 
     Examples
     --------
@@ -184,7 +190,7 @@ def scan(
     with pause_garbage_collector("sqleval.frontend.binding"):
         from sqleval.frontend.binding import add_reference, bind_source
 
-    roles = {
+    arguments: dict[str, Any] = {
         "label": label,
         "score": score,
         "prediction": prediction,
@@ -203,8 +209,10 @@ def scan(
         "task": task,
         "on": on,
         "expected": expected is not None and expected is not False,
+        **roles,
     }
-    check_roles(roles)
+    check_added(roles)
+    check_roles(arguments)
     elsewhere = open_engine(engine, source)
     late = None
     if elsewhere is not None:
@@ -220,8 +228,8 @@ def scan(
         )  # fmt: skip
         if labels is not None:
             late = open_source(labels, name="_sqleval_labels", storage=storage, verify=verify)
-    predictions = bind_source(opened, late, roles, catalogue, elsewhere)
-    if roles["expected"] and expected is not True:
+    predictions = bind_source(opened, late, arguments, catalogue, elsewhere)
+    if arguments["expected"] and expected is not True:
         return add_reference(predictions, expected)
     return predictions
 

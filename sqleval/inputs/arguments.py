@@ -3,13 +3,13 @@
 from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import cast
 
+from sqleval.catalog.roles import list_arguments
 from sqleval.catalog.tasks import may_have_two_classes
 from sqleval.common.names import find_nearest
 from sqleval.common.numbers import is_real_number
 from sqleval.errors import RequestError
 from sqleval.inputs.model_columns import has_classes_of_models
 
-_NAMES = ("label", "weight", "qid", "role", "on", "task", "nulls")
 _SEVERAL = ("by", "over")
 
 
@@ -81,7 +81,7 @@ def check_roles(roles: Mapping[str, object]) -> None:
     for name, value in roles.items():
         if value is None or isinstance(value, str):
             continue
-        if name in _NAMES:
+        if name in (*list_arguments(single=True), "on", "task", "nulls"):
             raise RequestError(f"{name}={value!r} must be one name, as a text")
         if name == "by" and _is_named_texts(value):
             continue

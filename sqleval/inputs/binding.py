@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
+from sqleval.catalog.roles import list_further
 from sqleval.catalog.tasks import TASKS, TaskFacts
 from sqleval.common.columns import Column
 from sqleval.common.sql_text import Scalar
@@ -13,25 +14,14 @@ from sqleval.inputs.model_columns import merge_columns
 Task = str
 Nulls = Literal["error", "drop"]
 
-#: The values of a column that says what each row was used for.
-ROLES = ("train", "validation", "test")
-
 #: The counts of a confusion matrix, and the label and the prediction of the rows that they count.
 CELLS = {"tp": (1, 1), "fp": (0, 1), "fn": (1, 0), "tn": (0, 0)}
-
-#: The arguments that have another name than their role.
-_ARGUMENTS = {"query": "qid", "count": "counts"}
 
 #: The column of a state that has the sums of squared weights.
 SQUARES = "squares"
 
 #: The name of the set without keys.
 OVERALL = "overall"
-
-
-def name_argument(role: str) -> str:
-    """Return the name of the argument that binds a role."""
-    return _ARGUMENTS.get(role, role)
 
 
 def name_set(keys: Sequence[str]) -> str:
@@ -75,6 +65,8 @@ class Period(NamedTuple):
 
 #: The prefix of a role in a definition that is the score of one of several models.
 MODEL_PREFIX = "model "
+#: The prefix of a role in a definition that is neither label, score, prediction nor weight.
+ROLE_PREFIX = "role "
 #: The prefix of an option in a definition that is the SQL of a slice key.
 KEY_PREFIX = "by "
 
@@ -116,6 +108,13 @@ class Definition(NamedTuple):
             for name, text in self.roles
             if name.startswith(KEY_PREFIX)
         }
+
+    @property
+    def further(self) -> tuple[str, ...]:
+        """The roles beside label, score, prediction and weight."""
+        return tuple(
+            role.removeprefix(ROLE_PREFIX) for role, _ in self.roles if role.startswith(ROLE_PREFIX)
+        )
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -346,6 +345,16 @@ class Binding:
         if self.models:
             return tuple(column for _, columns in self.models for column in columns)
         return tuple(column for _, column in self.classes)
+
+    @property
+    def further(self) -> tuple[str, ...]:
+        """The roles whose values ``predictions`` has as they are; see `catalog.roles`."""
+        return list_further(dict(self.roles))
+
+    @property
+    def kept(self) -> tuple[str, ...]:
+        """Those of them that cells, bins, states and pairs keep."""
+        return list_further(dict(self.roles), kept=True)
 
     @property
     def score_names(self) -> tuple[str, ...]:

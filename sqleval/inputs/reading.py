@@ -7,6 +7,7 @@ are. The choice is made by the first rows; the audit of a statement confirms it 
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
+from sqleval.catalog.roles import ROLES, name_argument
 from sqleval.catalog.tasks import TASKS
 from sqleval.common.columns import FRACTIONS, NO_TYPE, NUMBERS, TEXTS, WHOLE, Column, Form, Kind
 from sqleval.common.sql_text import Scalar, quote
@@ -238,13 +239,13 @@ def read_relevance(task: Task, roles: dict[str, Column]) -> dict[str, Column]:
 
 def refuse_nested(role: str, column: Column) -> None:
     """Raise if a column that must hold one value a row holds lists or structs."""
-    if column.kind != "nested" or role not in ("label", "prediction", "score", "weight", "count"):
+    if column.kind != "nested":
         return
     name, what = (
         quote(column.name),
-        f"{role}={column.name!r} is {column.type}, and must be one value",
+        f"{name_argument(role)}={column.name!r} is {column.type}, and must be one value",
     )
-    if column.type.endswith("]") and role in ("label", "prediction"):
+    if column.type.endswith("]") and ROLES[role].values == "label":
         raise RequestError(
             f"{what} in each row; evaluate several labels one at a time, each as the truth value "
             f"list_contains({name}, 'a') in query= (--query)"

@@ -6,13 +6,14 @@ from functools import partial
 from math import isnan
 from typing import NamedTuple, get_args
 
+from sqleval.catalog.roles import ROLES, VALUES, check_added, name_argument
 from sqleval.catalog.tasks import TASKS
-from sqleval.common.columns import NO_TYPE, TEXTS, Column, Form, is_float, is_number
+from sqleval.common.columns import NO_TYPE, NUMBERS, TEXTS, Column, Form, is_float, is_number
 from sqleval.common.numbers import is_real_number
 from sqleval.common.sql_text import Scalar, quote
 from sqleval.errors import RequestError
 from sqleval.inputs.arguments import check_expected
-from sqleval.inputs.binding import CELLS, Binding, Labels, Nulls, Task, name_argument
+from sqleval.inputs.binding import CELLS, Binding, Labels, Nulls, Task
 from sqleval.inputs.key_sets import parse_sets
 from sqleval.inputs.lookup import Columns, find_column, list_unique_names
 from sqleval.inputs.model_columns import (
@@ -46,22 +47,23 @@ def _check_type(
 ) -> None:
     """Check that a column has a type that its role can have."""
     facts = TASKS[task]
-    has_truths = role == "score" or (facts.has_queries and role == "label")
+    has_truths = facts.has_queries and role == "label"
     if (has_truths and column.kind == "boolean") or column.type == NO_TYPE:
         return
-    refuse_nested(role, column)
-    if role == "role" and (is_number(column.type) or column.kind == "boolean"):
-        raise RequestError(
-            f"role={column.name!r} is {column.type} and must be a text: train, validation or test"
+    is_label = ROLES[role].values == "label"
+    values = VALUES["number"] if is_label and not facts.has_classes else ROLES[role].value_facts
+    if "nested" not in values.kinds:
+        refuse_nested(role, column)
+    # A column of a table that cannot be described has no type, where none is assumed.
+    if column.type and values.kinds and column.kind not in values.kinds:
+        allowed = f" ({', '.join(ROLES[role].allowed)})" if ROLES[role].allowed else ""
+        error = RequestError(
+            f"{name_argument(role)}={column.name!r} must be {values.words}{allowed} and is "
+            f"{column.type}"
         )
-    numeric = role in ("score", "weight", "count") or (
-        not facts.has_classes and role in ("label", "prediction")
-    )
-    if numeric and not is_number(column.type):
-        error = RequestError(f"{role}={column.name!r} must be a number and is {column.type}")
-        error.texts = column.name if column.kind == "text" else None
+        error.texts = column.name if values.kinds >= NUMBERS and column.kind == "text" else None
         raise error
-    binary = facts.has_two_classes and role in ("label", "prediction") and positive is None
+    binary = facts.has_two_classes and is_label and positive is None
     if (
         binary
         and not (form is not None and column.kind in TEXTS)
@@ -298,6 +300,7 @@ def bind(
     on: str | None = None,
     expected: bool = False,
     look: LookAt | None = None,
+    **further: str | None,
 ) -> Binding:
     """Return the binding of a source; see `sqleval.scan` for the parameters.
 
@@ -307,7 +310,10 @@ def bind(
     ------
     RequestError
         For an unknown column, a wrong type or roles that do not fit together.
+    TypeError
+        For an argument that no role has.
     """
+    check_added(further)
     about = source.label
     _check_options(nulls, labels, on, threshold)
     if expected:
@@ -317,15 +323,12 @@ def bind(
     cells = _find_cells(counts, columns, about) if isinstance(counts, Mapping) else ()
     _check_counts(counts, weight, cells, (label, score, prediction, weight, labels))
     mapped = find_model_columns(score, prediction)
-    single = {
-        "label": label,
-        "score": None if isinstance(score, Mapping) else score,
-        "prediction": None if isinstance(prediction, Mapping) else prediction,
-        "weight": weight,
-        "count": None if isinstance(counts, Mapping) else counts,
-        "query": qid,
-        "role": role,
-    }
+    arguments = {
+        "label": label, "score": score, "prediction": prediction, "weight": weight,
+        "counts": counts, "qid": qid, "role": role, **further,
+    }  # fmt: skip
+    named = {each: arguments.get(facts.argument) for each, facts in ROLES.items()}
+    single = {each: None if isinstance(name, Mapping) else name for each, name in named.items()}
     roles, joined = _find_roles(single, columns, about, labels, label_columns or {}, on)
     if cells:
         roles |= _find_cell_roles(cells)

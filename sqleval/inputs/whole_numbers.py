@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from sqleval.common.columns import Column
+from sqleval.catalog.roles import ROLES
+from sqleval.common.columns import NUMBERS, Column
 from sqleval.common.sql_text import quote, write_literal
 from sqleval.inputs.binding import Binding
 from sqleval.inputs.lookup import Columns
@@ -22,9 +23,9 @@ def read_numbers_exactly(source: Source, columns: Columns, binding: Binding) -> 
     bound = [(role, column) for role, column in binding.roles if not binding.cells]
     bound += [(binding.model_role, column) for column in binding.mapped_columns]
     bound += [("count", column) for _, column in binding.cells]
-    numeric = {"score", "weight", "count"}
+    numeric = {role for role, facts in ROLES.items() if facts.value_facts.kinds >= NUMBERS}
     if not binding.has_several_classes:
-        numeric |= {"label", "prediction"}
+        numeric |= {role for role, facts in ROLES.items() if facts.values == "label"}
     used = {column.name for _, column in bound}
     # These uses show or compare the column as it is.
     others = {column.name for column in (*binding.by, *binding.over)} | {*binding.where_columns}

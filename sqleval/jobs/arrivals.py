@@ -7,14 +7,16 @@ from typing import Any, cast
 
 import polars as pl
 
+from sqleval.catalog.roles import must_be_finite, name_argument
 from sqleval.catalog.tasks import has_several_classes
 from sqleval.common.columns import Column
 from sqleval.common.counts import format_row_count
 from sqleval.common.sql_text import select, write_present_test, write_with
-from sqleval.compiler.rows import FINITE, OUTSIDE, write_source
+from sqleval.compiler.audit import is_refused_below_zero
+from sqleval.compiler.rows import OUTSIDE, write_source
 from sqleval.errors import DataError
 from sqleval.frontend.predictions import Predictions
-from sqleval.inputs.binding import Binding, list_columns_read, name_argument
+from sqleval.inputs.binding import Binding, list_columns_read
 from sqleval.inputs.lookup import find_column
 from sqleval.inputs.model_columns import has_classes_of_models
 from sqleval.jobs.file.model import Job
@@ -88,11 +90,12 @@ def _write_tests(
     for role, column in roles:
         argument = f"{name_argument(role)}={column.name!r}"
         if job.nulls == "error":
-            present = write_present_test(role, column.type, finite=role in FINITE)
+            present = write_present_test(role, column.type, finite=must_be_finite(role))
             message = f"{argument} is missing in {{}}; nulls: drop leaves them out"
             tests.append((message, f"NOT ({present})"))
-        if role == "weight":
-            tests.append((f"{argument} is negative in {{}}; weights are 0 or more", "weight < 0"))
+        if is_refused_below_zero(role):
+            message = f"{argument} is negative in {{}}; {role}s are 0 or more"
+            tests.append((message, f"{role} < 0"))
         if role == "score" and (names := job.arrival.metrics if job.arrival else ()):
             who = f"{', '.join(names)} {'needs' if len(names) == 1 else 'need'} scores in 0 .. 1"
             tests.append((f"{who}; {argument} is outside in {{}}", OUTSIDE))

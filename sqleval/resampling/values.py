@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from sqleval.catalog.request import Request
+from sqleval.catalog.roles import ROLES, name_argument
 from sqleval.common.sql_text import Value
 from sqleval.compiler import rows
 from sqleval.compiler.classes import write_class, write_predicted_class
@@ -49,6 +50,17 @@ def remove_threshold(request: Request) -> Request:
     return replace(request, parameters=kept)
 
 
+def keep_further(binding: Binding, values: Values, bits: int) -> Values:
+    """Return values with those of the further roles that cells keep; numbers are rounded too."""
+    items, roles, is_rounded = {**values.items}, {**values.roles}, values.is_rounded
+    for role in binding.kept:
+        items[role] = rows.write_further(binding, role)
+        if bits and ROLES[role].values == "number":
+            items[role], is_rounded = write_rounded(role, bits), True
+        roles[name_argument(role)] = role
+    return Values(items, roles, is_rounded)
+
+
 def create_values(binding: Binding, bits: int, threshold: Value, *, scored: bool) -> Values:
     """Return the values that metrics read from the rows of one model.
 
@@ -63,6 +75,12 @@ def create_values(binding: Binding, bits: int, threshold: Value, *, scored: bool
     scored : bool
         Whether the metrics read scores; otherwise they read predictions.
     """
+    values = _create_task_values(binding, bits, threshold, scored=scored)
+    return keep_further(binding, values, bits)
+
+
+def _create_task_values(binding: Binding, bits: int, threshold: Value, *, scored: bool) -> Values:
+    """Return labels, and scores or predictions, as the task has them."""
     if binding.has_several_classes:
         return _create_class_values(binding, bits, scored=scored)
     if not binding.has_two_classes:

@@ -12,20 +12,29 @@ import polars as pl
 
 from sqleval.catalog import request
 from sqleval.catalog.catalogue import Catalogue
-from sqleval.common.columns import is_float, is_integer
+from sqleval.catalog.roles import ROLES, find_unsupported
+from sqleval.common.columns import Column, is_float, is_integer
 from sqleval.common.periods import parse_grain, write_period_sql
 from sqleval.common.sql_text import write_literal
 from sqleval.compiler.bins import Bins, create_bins
 from sqleval.compiler.builder import Builder
 from sqleval.compiler.input_rows import RowRelations
 from sqleval.compiler.metrics import write_metrics
-from sqleval.compiler.rows import write_usable, write_zero_or_one
+from sqleval.compiler.rows import write_further, write_usable, write_zero_or_one
 from sqleval.compiler.singles import has_singles
 from sqleval.compiler.statement import Statement
 from sqleval.engines.base import Engine
-from sqleval.engines.types import find_key_types
+from sqleval.engines.types import find_key_types, find_polars_types
 from sqleval.errors import RequestError
-from sqleval.inputs.binding import KEY_PREFIX, MODEL_PREFIX, SQUARES, Binding, Definition, Period
+from sqleval.inputs.binding import (
+    KEY_PREFIX,
+    MODEL_PREFIX,
+    ROLE_PREFIX,
+    SQUARES,
+    Binding,
+    Definition,
+    Period,
+)
 from sqleval.inputs.lookup import find_column, list_unique_names
 from sqleval.inputs.source import Source
 
@@ -49,7 +58,11 @@ def _describe_roles(
     binding: Binding, label: str, timezone: str | None
 ) -> tuple[tuple[str, str], ...]:
     """Return the columns and options that the rows of two states must share to be merged."""
-    described = {role: column.name for role, column in binding.roles}
+    kept = binding.kept
+    described = {
+        f"{ROLE_PREFIX}{role}" if role in kept else role: column.name
+        for role, column in binding.roles
+    }
     described |= {f"{MODEL_PREFIX}{name}": column.name for name, (column,) in binding.models}
     if "score" in binding.role:
         is_single = all(column.kind == "float32" for column in binding.score_columns)
@@ -109,6 +122,8 @@ def build_state(
         if binding.classes:
             what = "a score per class; prediction= takes the predicted class, of several models too"
         raise RequestError(f"a state is of a score or a decision, not of {what}")
+    if (lost := find_unsupported(binding.further)) is not None:
+        raise RequestError(f"a state does not keep the values of {lost}=: leave it out")
     if binding.is_expected:
         raise RequestError("a state holds labels, and expected= has none")
     if binding.sets:
@@ -139,7 +154,7 @@ def build_state(
         _describe_roles(binding, str(label_type), timezone), grain or "", binding.key_names,
         tuple(sorted([*rows.columns_by_description, *([SQUARES] if binding.is_weighted else [])])),
     )  # fmt: skip
-    taken = {name.casefold() for name in (*RESERVED_COLUMNS, *definition.columns)}
+    taken = {name.casefold() for name in (*RESERVED_COLUMNS, *binding.kept, *definition.columns)}
     for name in binding.key_names:
         if name.casefold() in taken:
             raise RequestError(f"by={name!r}: a state has a column of that name; rename the key")
@@ -151,6 +166,11 @@ def _find_label_type(binding: Binding) -> Any:
         return pl.Int8()
     kind = binding.role["label"].type
     return pl.Float64() if is_float(kind) else pl.Int64() if is_integer(kind) else pl.String()
+
+
+def _find_further_type(binding: Binding, role: str, engine: Engine) -> dict[str, Any]:
+    kind = ROLES[role].value_facts.type or binding.role[role].type
+    return dict(find_polars_types([Column(role, kind)], engine))
 
 
 def order_keys(keys: Sequence[str]) -> list[str]:
@@ -178,6 +198,9 @@ def _write_statement(
             if role in binding.role:
                 items[role] = write_zero_or_one(binding, role) if binding.has_two_classes else role
                 types[role] = label_type
+    for role in binding.kept:
+        items[role] = write_further(binding, role)
+        types |= _find_further_type(binding, role, engine)
     if definition.bits:
         for end in ("score", "score_low", "score_high"):
             items[end] = f"CAST(r.{end} AS DOUBLE)"

@@ -31,7 +31,7 @@ def merge_states(states: object, *, verify: bool = False) -> pl.LazyFrame:
     # The integer columns are the same for all rows of a bin; the others are sums.
     shared = [name for name in definition.columns if columns[name].kind in ("integer", "hugeint")]
     roles = [role for role in ("label", "prediction", "score") if role in columns]
-    keys = [*definition.keys, *roles, "used", *shared]
+    keys = [*definition.keys, *roles, *definition.further, "used", *shared]
     items = {quote(name): f"s.{quote(name)}" for name in keys}
     if definition.bits:
         items |= {"score_low": "MIN(s.score_low)", "score_high": "MAX(s.score_high)"}

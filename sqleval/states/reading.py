@@ -105,6 +105,7 @@ def merge_definitions(source: Source, columns: Columns) -> Definition:
     needed = [*keys, *sums, *(["label"] if not TASKS[first.task].has_values else [])]
     needed += ["weight", SQUARES] if "weight" in dict(first.roles) else []
     needed += ["score", "score_low", "score_high"] if first.bits else []
+    needed += first.further
     if missing := [name for name in needed if name not in columns]:
         raise SourceError(f"{source.label} lacks a column of its states: {missing[0]!r}")
     apart = {f"{KEY_PREFIX}{key}": "" for key in differing}

@@ -58,7 +58,7 @@ def test_what_is_no_text_names_no_column(name: Any) -> None:
         sqleval.scan(ROWS, **roles, by="carrier", sets=cast("Any", 3))
     with pytest.raises(RequestError, match=r"baseline=3; models: a, b"):
         bound.compare("roc_auc", baseline=cast("Any", 3))
-    with pytest.raises(RequestError, match=r"role='delayed' is .* and must be a text: train"):
+    with pytest.raises(RequestError, match=r"role='delayed' must be a text .*test\) and is"):
         sqleval.scan(ROWS, label="delayed", score="p", role="delayed")
 
 

@@ -1,0 +1,237 @@
+"""The table of roles: what the column of each role holds, and what follows from that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from sqleval.common.columns import NUMBERS, TEXTS, Kind
+from sqleval.common.names import find_nearest
+
+#: What the values of a role are. Those of a label follow from the task; a score may be infinite.
+Values = Literal[
+    "label", "score", "number", "whole", "two classes", "class", "text", "time", "list"
+]
+
+
+@dataclass(frozen=True)
+class ValueFacts:
+    """What a column of some values can be, how it is read, and what the audit refuses.
+
+    Attributes
+    ----------
+    words : str
+        What the column must be, as an error says it.
+    kinds : frozenset of str
+        The kinds of its types; any kind of one value a row if empty.
+    type : str
+        The type in ``predictions``; that of the column if empty.
+    is_finite : bool
+        Whether a value must be finite.
+    wrong : str
+        The SQL test of a value that is there and not allowed, of the value ``{}``.
+    must : str
+        What the values must be, as an error says it.
+    """
+
+    words: str = "one value in each row"
+    kinds: frozenset[Kind] = frozenset()
+    type: str = ""
+    is_finite: bool = False
+    wrong: str = ""
+    must: str = ""
+
+
+_TRUTHS: frozenset[Kind] = frozenset({"boolean"})
+#: Larger whole numbers are not exact as DOUBLE.
+_LARGEST_WHOLE = "9007199254740992"
+VALUES: Mapping[Values, ValueFacts] = {
+    "label": ValueFacts(),
+    "score": ValueFacts("a number", NUMBERS | _TRUTHS, "DOUBLE"),
+    "number": ValueFacts("a number", NUMBERS, "DOUBLE", is_finite=True),
+    "whole": ValueFacts(
+        "a number", NUMBERS, "DOUBLE", is_finite=True,
+        wrong=f"{{0}} <> FLOOR({{0}}) OR ABS({{0}}) > {_LARGEST_WHOLE}", must="whole numbers",
+    ),
+    "two classes": ValueFacts(
+        "a number or a truth value", NUMBERS | _TRUTHS, "TINYINT",
+        wrong="{0} NOT IN (0, 1)", must="0 and 1",
+    ),
+    "class": ValueFacts(),
+    "text": ValueFacts("a text", TEXTS, "VARCHAR"),
+    "time": ValueFacts("a date or a time", frozenset({"date", "timestamp", "instant"})),
+    "list": ValueFacts("a list in each row", frozenset({"nested"})),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class RoleFacts:
+    """What a role is.
+
+    Attributes
+    ----------
+    argument : str
+        The argument, the option and the key of a job that bind it.
+    values : str
+        What its column holds, a key of `VALUES`: what the audit counts follows from that.
+    help : str
+        What it is, in one line.
+    metavar : str
+        How its option is written; other than ``COLUMN`` for one that may name several columns.
+    allowed : tuple of str
+        The only values that it may have; any if empty.
+    may_be_negative : bool
+        Whether a number may be below 0.
+    is_key : bool
+        Whether its values are keys of the result.
+    is_size : bool
+        Whether it says how many rows a row stands for.
+    is_kept : bool
+        Whether cells, bins, states and pairs keep its values. The score is kept rounded.
+    is_bound : bool
+        Whether `sqleval.scan` binds it; another one is an option of a verb.
+    """
+
+    argument: str
+    values: Values
+    help: str
+    metavar: str = "COLUMN"
+    allowed: tuple[str, ...] = ()
+    may_be_negative: bool = True
+    is_key: bool = False
+    is_size: bool = False
+    is_kept: bool = True
+    is_bound: bool = True
+
+    @property
+    def value_facts(self) -> ValueFacts:
+        """What its column can be, and how it is read."""
+        return VALUES[self.values]
+
+    @property
+    def is_single(self) -> bool:
+        """Whether it is one column, not one for each model, class or count."""
+        return self.metavar == "COLUMN"
+
+    @property
+    def is_column(self) -> bool:
+        """Whether it is a column of ``predictions`` of its own name."""
+        return self.is_bound and not self.is_key and not self.is_size
+
+    @property
+    def is_further(self) -> bool:
+        """Whether ``predictions`` has its values as they are, beside label, score, prediction."""
+        return self.is_column and self.values not in ("label", "score")
+
+
+ROLES: dict[str, RoleFacts] = {
+    "label": RoleFacts("label", "label", "Column of the truth."),
+    "score": RoleFacts(
+        "score", "score",
+        "Score; repeat NAME=COLUMN for several models or classes, and with --task multiclass "
+        "MODEL.CLASS=COLUMN for several models of several classes.",
+        metavar="COLUMN|NAME=COLUMN",
+    ),
+    "prediction": RoleFacts(
+        "prediction", "label",
+        "Predicted class or value; repeat NAME=COLUMN for several models.",
+        metavar="COLUMN|NAME=COLUMN",
+    ),
+    "weight": RoleFacts(
+        "weight", "number", "Column of sampling weights, 0 or more.",
+        may_be_negative=False, is_size=True, is_kept=False,
+    ),
+    "count": RoleFacts(
+        "counts", "whole",
+        "Column of row counts, or tp=, fp=, fn= and tn= of a confusion matrix, as far as the "
+        "metrics read them.",
+        metavar="COLUMN|CELL=COLUMN,...", may_be_negative=False, is_size=True, is_kept=False,
+    ),
+    "query": RoleFacts(
+        "qid", "class", "Column of the query of a ranked row.", is_kept=False
+    ),
+    "role": RoleFacts(
+        "role", "text",
+        "Column with train, validation and test: one result per role, and the gap.",
+        allowed=("train", "validation", "test"), is_key=True,
+    ),
+    "cluster": RoleFacts(
+        "cluster", "class", "Column of clusters, such as users, whose rows belong together.",
+        is_kept=False, is_bound=False,
+    ),
+}  # fmt: skip
+
+#: The columns of ``predictions`` with this argument in their hand-written signatures.
+_EXPLICIT = frozenset({"label", "score", "prediction", "weight", "counts", "qid", "role"})
+
+
+def name_argument(role: str) -> str:
+    """Return the name of the argument that binds a role.
+
+    Examples
+    --------
+    >>> name_argument("query"), name_argument("label")
+    ('qid', 'label')
+    """
+    return ROLES[role].argument if role in ROLES else role
+
+
+def must_be_finite(role: str) -> bool:
+    """Whether a value must be finite; an infinite score still ranks."""
+    return ROLES[role].value_facts.is_finite
+
+
+def list_columns() -> frozenset[str]:
+    """Return the columns of ``predictions`` that are roles."""
+    return frozenset(role for role, facts in ROLES.items() if facts.is_column)
+
+
+def list_further(roles: Iterable[str], *, kept: bool = False) -> tuple[str, ...]:
+    """Return those of some roles whose values ``predictions`` has as they are.
+
+    With ``kept``, only those that cells, bins, states and pairs keep.
+
+    Examples
+    --------
+    >>> list_further(["label", "query", "weight"])
+    ('query',)
+    """
+    return tuple(
+        role for role in roles if ROLES[role].is_further and (ROLES[role].is_kept or not kept)
+    )
+
+
+def list_arguments(*, single: bool = False) -> tuple[str, ...]:
+    """Return the arguments of `sqleval.scan` that bind roles; only those of one column if asked."""
+    return tuple(
+        facts.argument
+        for facts in ROLES.values()
+        if facts.is_bound and (facts.is_single or not single)
+    )
+
+
+def list_added_arguments() -> tuple[str, ...]:
+    """Return the arguments of roles that signatures take as ``**roles``."""
+    return tuple(name for name in list_arguments() if name not in _EXPLICIT)
+
+
+def find_unsupported(roles: Iterable[str]) -> str | None:
+    """Return the argument of a role that cells, bins and states do not keep; None without one."""
+    lost = (role for role in list_further(roles) if not ROLES[role].is_kept)
+    return next(map(name_argument, lost), None)
+
+
+def check_added(arguments: Iterable[str]) -> None:
+    """Raise `TypeError` for an argument that no role has, as Python does for any other.
+
+    Examples
+    --------
+    >>> check_added(["lable"])
+    Traceback (most recent call last):
+    TypeError: unexpected keyword argument 'lable'; did you mean 'label'?
+    """
+    for name in arguments:
+        if name not in list_added_arguments():
+            near = find_nearest(name, list_arguments())
+            raise TypeError(f"unexpected keyword argument {name!r}{near}")

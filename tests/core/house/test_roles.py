@@ -1,0 +1,291 @@
+"""What a role is, is a row of one table: a role of the test's own is read on every path."""
+
+import inspect
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import sqleval
+from sqleval.catalog import Catalogue, builtin, find_sql_folder
+from sqleval.catalog.roles import ROLES, VALUES, RoleFacts, list_added_arguments, list_arguments
+from sqleval.errors import DataError, RequestError
+from sqleval.export.statement import export_statement
+from sqleval.inputs.roles import bind
+from sqleval.states.merging import merge_states
+from tests.core.comparison.data import draw_models
+
+#: The mean of the labels, weighted by the role: its values, labels and weights are read.
+DOSED_RATE = """/*
+summary: mean of the labels, in which a row counts by its treatment
+formula: sum w t y / sum w t
+direction: none
+range: 0 .. 1
+task: two classes
+reference: numpy.average
+weights: frequency
+since: 0.2
+*/
+SELECT
+    slice,
+    CAST(SUM(weight * treatment * label) AS DOUBLE) / NULLIF(SUM(weight * treatment), 0) AS value,
+    CASE WHEN SUM(weight * treatment) = 0 THEN 'no treatment' END AS note
+FROM predictions
+GROUP BY slice
+"""
+#: The Brier score times the treatment: a step of rows, which bins and states add up.
+DOSED_LOSSES = """/*
+summary: each row's squared distance from the label, times its treatment
+means: [loss]
+centres: [loss_centre]
+variances: [loss_variance]
+*/
+SELECT
+    slice,
+    treatment * (CAST(score AS DOUBLE) - label) * (CAST(score AS DOUBLE) - label) AS loss,
+    treatment * (CAST(score AS DOUBLE) - label) * (CAST(score AS DOUBLE) - label) AS loss_centre,
+    0e0 AS loss_variance,
+    weight,
+    squares,
+    n_rows
+FROM predictions
+"""
+#: Its header; the SQL is that of the Brier score.
+DOSED_BRIER = """/*
+summary: mean of the treatment times the squared distance of the score from the label
+formula: sum w t (p - y)^2 / sum w
+direction: lower
+range: 0 .. inf
+task: two classes
+reference: numpy.average
+weights: frequency
+since: 0.2
+*/
+"""
+ROWS = draw_models().with_columns(
+    t=pl.Series(np.random.default_rng(5).integers(0, 4, 400)).cast(pl.Float64)
+)
+RATE, BRIER = "dosed_rate", "dosed_brier"
+TWO = {"a": "a", "b": "b"}
+
+
+@pytest.fixture
+def catalogue(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Catalogue:
+    """Return a catalogue whose metrics read a role that is added to the table."""
+    monkeypatch.setitem(ROLES, "treatment", RoleFacts("treatment", "number", "Column of doses."))
+    files = {"base/dosed_losses": DOSED_LOSSES, "ours/dosed_rate": DOSED_RATE}
+    for name, text in files.items():
+        path = tmp_path / "sql" / f"{name}.sql"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    # The value and the standard error of a mean of losses, as the Brier score has them.
+    body = builtin().get("brier_score").text.partition("*/")[2]
+    body = body.replace("squared_error", "loss").replace("probabilities", "dosed_losses")
+    (tmp_path / "sql" / "ours" / "dosed_brier.sql").write_text(f"{DOSED_BRIER}{body}")
+    return Catalogue(find_sql_folder(), tmp_path / "sql")
+
+
+def scan(
+    catalogue: Catalogue, score: Any = "a", rows: pl.DataFrame = ROWS, **roles: Any
+) -> sqleval.Predictions:
+    return sqleval.scan(
+        rows, **{"label": "y", "score": score, "treatment": "t", **roles}, catalogue=catalogue
+    )
+
+
+def compute(rows: pl.DataFrame, score: str = "a") -> dict[str, float]:
+    """Return the metrics of rows by NumPy."""
+    y, t, p = (rows[name].to_numpy() for name in ("y", "t", score))
+    return {RATE: np.average(y, weights=t), BRIER: np.average(t * (p - y) ** 2)}
+
+
+def read(frame: pl.DataFrame) -> dict[str, float]:
+    return dict(frame.select("metric", "value").iter_rows())
+
+
+def test_it_is_evaluated(catalogue: Catalogue) -> None:
+    bound = scan(catalogue)
+    expected = pytest.approx(compute(ROWS), rel=1e-12)
+    assert read(bound.evaluate([RATE, BRIER]).collect()) == expected
+    # With another metric that takes distinct scores, or rows in order.
+    assert read(bound.evaluate([RATE, BRIER, "roc_auc"]).collect()).items() >= {
+        (name, value) for name, value in read(bound.evaluate([RATE, BRIER]).collect()).items()
+    }
+    found = scan(catalogue, by="g").evaluate(RATE).collect()
+    for key, value in found.select("g", "value").iter_rows():
+        rows = ROWS.filter(pl.col("g").eq_missing(key))
+        assert value == pytest.approx(compute(rows)[RATE])
+    found = scan(catalogue, TWO).evaluate(BRIER).collect()
+    for model, value in found.select("model", "value").iter_rows():
+        assert value == pytest.approx(compute(ROWS, model)[BRIER])
+
+
+def test_the_audit_counts_its_missing_values(catalogue: Catalogue) -> None:
+    for bad in (None, float("nan"), float("inf")):
+        rows = ROWS.with_columns(t=pl.when(pl.col("k") < 3).then(pl.lit(bad)).otherwise("t"))
+        with pytest.raises(DataError, match=r"treatment='t' is NULL, NaN or infinite in 3 of 400"):
+            scan(catalogue, rows=rows).evaluate(RATE).collect()
+        found = scan(catalogue, rows=rows, nulls="drop").evaluate(RATE).collect()
+        assert found["n_dropped"].item() == 3
+        assert read(found)[RATE] == pytest.approx(compute(ROWS[3:])[RATE])
+    with pytest.raises(RequestError, match="treatment='g' must be a number and is VARCHAR"):
+        scan(catalogue, treatment="g")
+    with pytest.raises(RequestError, match="treatment='tt': no such column"):
+        scan(catalogue, treatment="tt")
+    with pytest.raises(RequestError, match="treatment=3 must be one name"):
+        scan(catalogue, treatment=3)
+    with pytest.raises(RequestError, match="treatment= is needed and not given"):
+        scan(catalogue, treatment=None).evaluate(RATE).collect()
+
+
+def read_interval(frame: pl.DataFrame) -> list[tuple[float, float]]:
+    return [*frame.select("low", "high").iter_rows()]
+
+
+def test_it_is_in_intervals(catalogue: Catalogue) -> None:
+    found = scan(catalogue).evaluate(BRIER, ci=0.95).collect()
+    y, t, p = (ROWS[name].to_numpy() for name in ("y", "t", "a"))
+    losses = t * (p - y) ** 2
+    half = 1.959963984540054 * losses.std(ddof=1) / 20
+    assert read_interval(found) == [pytest.approx((losses.mean() - half, losses.mean() + half))]
+
+
+def test_it_is_drawn_with_its_row(catalogue: Catalogue) -> None:
+    """Intervals of replicates are those of draws by NumPy, but for the random numbers."""
+    rng = np.random.default_rng(3)
+    drawn = [compute(ROWS[rng.integers(0, 400, 400)]) for _ in range(4000)]
+    users = ROWS["user"].unique()
+    of_user = ROWS.partition_by("user", as_dict=True)
+    clusters = [
+        compute(pl.concat([of_user[user,] for user in rng.choice(users, len(users))]))
+        for _ in range(2000)
+    ]
+    for options, sample in (({}, drawn), ({"cluster": "user"}, clusters)):
+        found = (
+            scan(catalogue)
+            .evaluate([RATE, BRIER], ci=0.95, ci_method="percentile", replicates=4000, **options)
+            .collect()
+        )
+        for (low, high), name in zip(read_interval(found), (RATE, BRIER), strict=True):
+            expected = np.quantile([each[name] for each in sample], [0.025, 0.975])
+            width = expected[1] - expected[0]
+            assert [low, high] == pytest.approx(expected, abs=width / 12)
+    large = pl.concat([ROWS] * 6)
+    found = scan(catalogue, rows=large, by="g").evaluate(RATE, ci=0.95, replicates=100).collect()
+    assert found["low"].null_count() == 0
+
+
+def test_models_are_compared_by_it(catalogue: Catalogue) -> None:
+    found = scan(catalogue, TWO).compare([BRIER, RATE, "roc_auc"], replicates=400).collect()
+    y, t = (ROWS[name].to_numpy() for name in ("y", "t"))
+    a, b = (t * (ROWS[name].to_numpy() - y) ** 2 for name in ("a", "b"))
+    row = found.filter(pl.col("metric") == BRIER).row(0, named=True)
+    assert row["difference"] == pytest.approx((b - a).mean())
+    half = 1.959963984540054 * (b - a).std(ddof=1) / 20
+    ends = [(b - a).mean() - half, (b - a).mean() + half]
+    assert [row["low"], row["high"]] == pytest.approx(ends, rel=0.02)
+    assert found.filter(pl.col("metric") == RATE)["difference"].item() == 0
+    # With folds, and by replicates of pairs.
+    resampled = scan(catalogue, TWO).compare(BRIER, cluster="user", replicates=1000).collect()
+    assert resampled["difference"].item() == pytest.approx((b - a).mean())
+    long = ROWS.unpivot(["a", "b"], index=["k", "y", "t"], variable_name="m", value_name="p")
+    matched = scan(catalogue, "p", long).compare(BRIER, model="m", key="k").collect()
+    assert matched["difference"].item() == pytest.approx((b - a).mean())
+    assert matched["low"].item() == pytest.approx(row["low"])
+
+
+def test_bins_and_states_keep_it(catalogue: Catalogue, tmp_path: Path) -> None:
+    expected = compute(ROWS)
+    found = scan(catalogue).evaluate([RATE, BRIER, "roc_auc"], bins=8).collect()
+    assert read(found).items() >= {RATE: pytest.approx(expected[RATE])}.items()
+    assert read(found)[BRIER] == pytest.approx(expected[BRIER])
+    built = scan(catalogue, by="g").state([RATE, BRIER], ci=True).collect()
+    assert built.schema["treatment"] == pl.Float64
+    back = sqleval.from_state(built, catalogue=catalogue)
+    assert read(back.evaluate([RATE, BRIER]).collect()) == pytest.approx(expected)
+    # In two halves that are merged, and with intervals.
+    halves = []
+    for i, rows in enumerate((ROWS[:150], ROWS[150:])):
+        halves.append(str(tmp_path / f"{i}.parquet"))
+        state = scan(catalogue, rows=rows).state([RATE, BRIER], ci=True)
+        state.collect().write_parquet(halves[-1])
+    merged = merge_states(halves).collect()
+    back = sqleval.from_state(merged, catalogue=catalogue).evaluate([RATE, BRIER], ci=0.95)
+    exact = scan(catalogue).evaluate([RATE, BRIER], ci=0.95).collect()
+    assert read(back.collect()) == pytest.approx(expected)
+    assert read_interval(back.collect())[1] == pytest.approx(read_interval(exact)[1])
+    other = scan(catalogue, treatment="w", rows=ROWS[:9]).state([RATE, BRIER], ci=True).collect()
+    with pytest.raises(RequestError, match="role treatment"):
+        sqleval.from_state(pl.concat([merged, other.select(merged.columns)]))
+
+
+def test_an_unknown_argument_is_refused() -> None:
+    with pytest.raises(TypeError, match="argument 'wieght'; did you mean 'weight'"):
+        sqleval.scan(ROWS, label="y", score="a", wieght="t")
+
+
+WRONG: list[tuple[str, list[Any], str]] = [
+    (
+        "whole",
+        [1.0, 2.5, 0.0],
+        "holds 2.5, and must hold whole numbers; another value is in 1 of",
+    ),
+    ("two classes", [0, 2, 1], "holds 2, and must hold 0 and 1; another value is in 1 of 3 rows"),
+    ("two classes", [0.0, None, 1.0], "is NULL or NaN in 1 of 3"),
+    ("two classes", ["a", "b", "c"], "must be a number or a truth value and is VARCHAR"),
+    ("number", [[1.0], [2.0], [3.0]], r"is DOUBLE\[\], and must be one value in each row"),
+    ("class", [[1.0], [2.0], [3.0]], r"is DOUBLE\[\], and must be one value in each row"),
+    ("class", ["a", None, "b"], "is NULL or NaN in 1 of 3"),
+    ("text", ["a", None, "b"], "is NULL or NaN in 1 of 3"),
+    ("text", [1, 2, 3], "must be a text and is BIGINT"),
+    ("time", [date(2026, 1, 1), None, None], "is NULL or NaN in 2 of 3"),
+    ("time", ["a", "b", "c"], "must be a date or a time and is VARCHAR"),
+    ("list", [[1], None, [2]], "is NULL or NaN in 1 of 3"),
+    ("list", [1, 2, 3], "must be a list in each row and is BIGINT"),
+]
+
+
+@pytest.mark.parametrize(("values", "column", "message"), WRONG)
+def test_what_it_holds_is_checked(
+    values: Any, column: list[Any], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Statements are cached by the names of roles.
+    role = f"extra_{values.replace(' ', '_')}"
+    monkeypatch.setitem(ROLES, role, RoleFacts(role, values, "Column of an extra role."))
+    rows = pl.DataFrame({"y": [0, 1, 1], "p": [0.1, 0.2, 0.9], "x": column})
+    bound: dict[str, Any] = {"label": "y", "score": "p", role: "x"}
+    with pytest.raises((RequestError, DataError), match=rf"{role}='x' {message}"):
+        sqleval.scan(rows, **bound).evaluate("roc_auc").collect()
+
+
+def test_no_role_is_without_an_audit() -> None:
+    """A missing value in the column of any role is an error that names its argument."""
+    rows = pl.DataFrame(
+        {"y": [0, 1, 1], "p": [0.1, 0.2, 0.9], "c": [0, 1, 1], "w": [1, 1, 1], "q": [1, 1, 2]}
+        | {"r": ["train", "test", "test"]}
+    )
+    columns = {
+        "label": "y", "score": "p", "prediction": "c", "weight": "w", "count": "w", "query": "q",
+        "role": "r",
+    }  # fmt: skip
+    assert columns.keys() == {role for role, facts in ROLES.items() if facts.is_bound}
+    assert {facts.values for facts in ROLES.values()} <= VALUES.keys()
+    for role, column in columns.items():
+        argument = ROLES[role].argument
+        roles: dict[str, Any] = {"label": "y", "score": "p", argument: column}
+        lacking = rows.with_columns(pl.when(pl.col("q") == 1).then(pl.col(column)))
+        if column == "q":
+            lacking = rows.with_columns(q=pl.when(pl.col("y") == 1).then("q"))
+            roles["task"] = "ranking"
+        metric = "ndcg" if role == "query" else "accuracy"
+        with pytest.raises(DataError, match=rf"{argument}='{column}' is NULL"):
+            sqleval.scan(lacking, **roles, threshold=0.5).evaluate(metric).collect()
+
+
+def test_signatures_name_the_roles_of_the_table() -> None:
+    assert list_added_arguments() == ()
+    for function in (sqleval.scan, bind, export_statement):
+        assert {*list_arguments()} <= {*inspect.signature(function).parameters}
