@@ -9,6 +9,7 @@ from sqleval.catalog.catalogue import builtin
 from sqleval.catalog.contract import Relation
 from sqleval.catalog.parameters import Param
 from sqleval.catalog.request import Request
+from sqleval.catalog.roles import ROLES, list_further, name_argument
 from sqleval.catalog.tasks import TASKS
 from sqleval.common.columns import Column
 from sqleval.common.sql_text import write_literal
@@ -252,10 +253,30 @@ def _choose_weights(relation: Relation) -> tuple[Weight, ...]:
     return (NO_WEIGHT, GIVEN_WEIGHT) if has_two else (ANY_WEIGHT,)
 
 
+def _list_lost_roles(relation: Relation) -> list[str]:
+    """Return the arguments of roles that a relation reads, and that no macro has."""
+    below = (file for name in builtin().closure(relation.name) for file in builtin().files(name))
+    read = {role for file in below for role in file.needs.get("predictions", ()) if role in ROLES}
+    return [name_argument(role) for role in list_further(sorted(read)) if role not in RANKED.roles]
+
+
+def _write_refusal(relation: Relation, lost: Sequence[str]) -> str:
+    """Return an overload that says what to use instead of a macro."""
+    message = (
+        f"{relation.name} reads {', '.join(f'{name}=' for name in lost)}, and console macros have "
+        f"no argument for it: sqleval sql {relation.name} --table TABLE writes the statement"
+    )
+    arguments = ", ".join(f"{name} := NULL" for name in ("label", "score", "prediction", *lost))
+    return f"(tbl, {arguments}) AS TABLE (SELECT ERROR({write_literal(message)}) AS value)"
+
+
 def _list_overloads(writer: _Writer, relation: Relation) -> Iterator[str]:
     """Yield the overloads of the macro of a metric, curve or table, one a form of input."""
     if relation.header.get("across") == "model":
         return  # a macro has no argument for several models
+    if lost := _list_lost_roles(relation):
+        yield _write_refusal(relation, lost)
+        return
     name, metric = relation.name, Request(relation.name)
     params = dict(builtin().parameters(name))
     if relation.has_values:

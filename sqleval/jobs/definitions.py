@@ -17,6 +17,7 @@ from pydantic_core import to_json
 from sqleval.catalog import request
 from sqleval.catalog.contract import Relation
 from sqleval.catalog.request import Request
+from sqleval.catalog.roles import list_added_arguments, list_arguments
 from sqleval.catalog.tasks import TASKS
 from sqleval.compiler.expected import find_obstacle
 from sqleval.errors import RequestError
@@ -64,8 +65,10 @@ def read_roles(job: Job) -> dict[str, Any]:
     if job.arrival is not None:
         return _read_arrival_roles(job)
     named = {name: getattr(job, name) for name in _ROLES}
-    # An option that is not used is no part of a definition, so that stored ones stay.
+    # An option or role that is not used is no part of a definition, so that stored ones stay.
     named |= {"common": True} if job.common else {}
+    added = ((name, getattr(job, name)) for name in list_added_arguments())
+    named |= {name: column for name, column in added if column is not None}
     return named | {"expected": True} if job.is_expectation else named
 
 
@@ -127,7 +130,7 @@ def write_expressions(job: Job) -> str:
 def list_columns(job: Job) -> list[str]:
     """Return the columns that the values of a job depend on, and words of its SQL."""
     texts: list[str] = [job.period.column, *(key for keys in job.key_sets for key in keys)]
-    for role in ("label", "score", "prediction", "weight", "counts", "qid"):
+    for role in (name for name in list_arguments() if name in Job.model_fields):
         texts += _list_texts(getattr(job, role))
     on = [job.labels.on] if job.labels else []
     return list(dict.fromkeys([*texts, *on, *re.findall(r"\w+", write_expressions(job))]))

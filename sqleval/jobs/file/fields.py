@@ -15,9 +15,11 @@ from pydantic import (
     Field,
     ValidationInfo,
     WithJsonSchema,
+    create_model,
     field_validator,
 )
 
+from sqleval.catalog.roles import ROLES, list_added_arguments
 from sqleval.catalog.tasks import TASKS, check_task
 from sqleval.errors import RequestError
 
@@ -101,6 +103,15 @@ class Strict(BaseModel):
         if isinstance(value, bool) and kinds & {int, float} and bool not in kinds:
             raise ValueError(f"{str(value).lower()} is not a number")
         return value
+
+
+_ADDED: dict[str, Any] = {
+    facts.argument: (str | None, Field(default=None, description=facts.help))
+    for facts in ROLES.values()
+    if facts.argument in list_added_arguments()
+}
+#: The keys of roles that are not written out in `Job`, by the table of roles.
+RoleKeys: type[Strict] = create_model("RoleKeys", __base__=Strict, **_ADDED)
 
 
 class Environment(Strict):

@@ -11,11 +11,12 @@ from typing import Any, Literal
 from pydantic import Field, PrivateAttr, ValidationInfo, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
+from sqleval.catalog.roles import list_added_arguments
 from sqleval.catalog.tasks import has_several_classes, may_have_two_classes
 from sqleval.inputs.binding import Definition, Task
 from sqleval.inputs.databases import find_database, write_sqlite_url
 from sqleval.inputs.stores import expand_home, is_remote, split_kind
-from sqleval.jobs.file.fields import Environment, Span, Strict, TaskName, allow_one, allow_text
+from sqleval.jobs.file.fields import Environment, RoleKeys, Span, TaskName, allow_one, allow_text
 from sqleval.jobs.file.gate_checks import check_gates
 from sqleval.jobs.file.parts import (
     Arrival,
@@ -37,7 +38,7 @@ _ROW_KEYS = (
 )  # fmt: skip
 
 
-class Job(Strict):
+class Job(RoleKeys):
     """A job: the evaluation of predictions, period by period."""
 
     name: str = Field(
@@ -263,7 +264,7 @@ class Job(Strict):
                 )
 
     def _check_state_keys(self) -> None:
-        for name in (*_ROW_KEYS, "states"):
+        for name in (*_ROW_KEYS, *list_added_arguments(), "states"):
             if name in self.model_fields_set:
                 raise ValueError(
                     f"{name} does not fit a job with from_state, which takes it from the states"

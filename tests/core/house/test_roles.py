@@ -1,10 +1,16 @@
 """What a role is, is a row of one table: a role of the test's own is read on every path."""
 
 import inspect
+import re
+import subprocess
+import sys
 from datetime import date
+from io import StringIO
 from pathlib import Path
+from shutil import copytree
 from typing import Any
 
+import duckdb
 import numpy as np
 import polars as pl
 import pytest
@@ -289,3 +295,144 @@ def test_signatures_name_the_roles_of_the_table() -> None:
     assert list_added_arguments() == ()
     for function in (sqleval.scan, bind, export_statement):
         assert {*list_arguments()} <= {*inspect.signature(function).parameters}
+
+
+#: Runs the command with the role in the table, and its metrics beside those of the package.
+RUN = """
+import sys
+from io import StringIO
+from pathlib import Path
+from shutil import copytree
+from sqleval.catalog import catalogue
+from sqleval.catalog.roles import ROLES, RoleFacts
+ROLES["treatment"] = RoleFacts("treatment", "number", "Column of doses.")
+catalogue.find_sql_folder = lambda: Path("sql")
+from sqleval.cli.main import main
+main()
+"""
+JOB = """
+name: doses
+source: rows.parquet
+label: y
+score: a
+treatment: t
+by: g
+period: {column: day, grain: day}
+metrics: [dosed_rate, dosed_brier, roc_auc]
+ci: 0.95
+history: history.duckdb
+states: states
+gates: [dosed_rate >= 0.1]
+"""
+
+
+@pytest.fixture
+def folder(catalogue: Catalogue, tmp_path: Path) -> Path:
+    """Return a folder with rows, labels, a job, and all SQL files."""
+    copytree(find_sql_folder(), tmp_path / "sql", dirs_exist_ok=True)
+    rows = ROWS.with_columns(day=pl.date(2026, 1, 1))
+    rows.write_parquet(tmp_path / "rows.parquet")
+    rows.drop("y", "t").write_parquet(tmp_path / "early.parquet")
+    rows.select("k", "y", "t").write_parquet(tmp_path / "labels.parquet")
+    (tmp_path / "job.yml").write_text(JOB, encoding="utf-8")
+    return tmp_path
+
+
+def run(folder: Path, *arguments: str, script: str = RUN) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", script, *arguments], cwd=folder, capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+ROLE_OPTIONS = ["--label", "y", "--score", "a", "--treatment", "t"]
+#: Prints the definitions of a job whose roles are all of today's table.
+DEFINITIONS = """
+import sys
+if sys.argv[1] == "more":
+    from sqleval.catalog.roles import ROLES, RoleFacts
+    ROLES["treatment"] = RoleFacts("treatment", "number", "Column of doses.")
+from sqleval.jobs.definitions import list_definitions, write_input_text
+from sqleval.jobs.file.reading import read_job
+job = read_job("job.yml")
+print(write_input_text(job, task=True), list_definitions(job))
+"""
+
+
+def run_json(folder: Path, *arguments: str) -> pl.DataFrame:
+    return pl.read_json(StringIO(run(folder, *arguments, "--format", "json")))
+
+
+def open_console(folder: Path) -> duckdb.DuckDBPyConnection:
+    con = duckdb.connect()
+    con.execute(f"CREATE VIEW preds AS FROM read_parquet('{folder}/rows.parquet')")
+    return con
+
+
+def test_commands_take_it(folder: Path) -> None:
+    expected = compute(ROWS)
+    metrics = ["-m", RATE, "-m", BRIER]
+    found = run_json(folder, "evaluate", "rows.parquet", *ROLE_OPTIONS, *metrics)
+    assert read(found) == pytest.approx(expected)
+    # The column comes with the labels, late.
+    late = ["--labels", "labels.parquet", "--on", "k"]
+    found = run_json(folder, "evaluate", "early.parquet", *ROLE_OPTIONS, *late, *metrics)
+    assert read(found) == pytest.approx(expected)
+    help_text = run(folder, "evaluate", "--help")
+    assert "--treatment COLUMN" in help_text
+    assert "Column of doses." in help_text
+    output = ["--output", "state.parquet"]
+    run(folder, "state", "build", "rows.parquet", *ROLE_OPTIONS, "-m", RATE, *output)
+    found = run_json(folder, "state", "evaluate", "state.parquet", "-m", RATE)
+    assert read(found) == pytest.approx({RATE: expected[RATE]})
+
+
+def test_the_text_for_another_engine_reads_it(folder: Path) -> None:
+    preds = ["--table", "preds", *ROLE_OPTIONS]
+    statement = run(folder, "sql", RATE, "--dialect", "postgres", *preds).replace('"', "")
+    assert "CAST(s.t AS DOUBLE PRECISION) AS treatment" in statement
+    assert "treatment='t' is NULL, NaN or infinite" in statement.replace("''", "'")
+    found = open_console(folder).sql(run(folder, "sql", RATE, BRIER, *preds)).pl()
+    assert read(found) == pytest.approx(compute(ROWS))
+    assert found["_problem"].null_count() == 2
+
+
+def test_a_console_macro_refuses_it(folder: Path) -> None:
+    con = open_console(folder)
+    con.execute(run(folder, "macros"))
+    message = "dosed_rate reads treatment=, and console macros have no argument for it: sqleval sql"
+    call = "FROM sqleval.dosed_rate('preds', label := y, score := a, treatment := t)"
+    with pytest.raises(duckdb.InvalidInputException, match=message):
+        con.sql(call).fetchall()
+    assert con.sql("FROM sqleval.accuracy('preds', label := y, score := a)").fetchall()
+
+
+def test_a_job_keeps_it(folder: Path) -> None:
+    """By day, from the states of the days, and with labels that come later."""
+    late = {"source: rows": "source: early", "states: states\n": "", "name: doses": "name: late"}
+    text = JOB + "labels: {source: labels.parquet, on: k, maturity: 1d}\n"
+    for before, after in late.items():
+        text = text.replace(before, after)
+    (folder / "late.yml").write_text(text, encoding="utf-8")
+    kept = re.sub("(?m)^(source|label|score|treatment|states): .*\n", "", JOB)
+    kept = kept.replace("name: doses", "name: kept\nfrom_state: states")
+    kept = kept.replace("{column: day", "{column: period")
+    (folder / "kept.yml").write_text(kept, encoding="utf-8")
+    expected = compute(ROWS.filter(pl.col("g") == "s"))
+    for job in ("job.yml", "late.yml", "kept.yml"):
+        run(folder, "validate", job)
+        run(folder, "run", job, "--as-of", "2026-01-05")
+        found = run_json(folder, "history", "show", job).filter(pl.col("slice") == '{"g":"s"}')
+        values = read(found)
+        assert {name: values[name] for name in expected} == pytest.approx(expected)
+
+
+def test_definitions_stay_where_a_role_is_not_used(folder: Path) -> None:
+    text = JOB.replace("treatment: t\n", "").replace("dosed_rate, dosed_brier, ", "")
+    text = text.replace("gates: [dosed_rate >= 0.1]\n", "")
+    (folder / "job.yml").write_text(text, encoding="utf-8")
+    today, more = (run(folder, which, script=DEFINITIONS) for which in ("today", "more"))
+    assert "roc_auc" in today
+    assert today == more
