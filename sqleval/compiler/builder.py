@@ -168,8 +168,6 @@ class Builder:
         plan = self.relations.plan
         return plan if isinstance(plan, Bins) else None
 
-    # -- choosing files ------------------------------------------------------------------
-
     def list_conditions(self, scope: Scope) -> frozenset[str]:
         """Return the conditions of twins that hold in a scope."""
         supplied = frozenset(each.supply.twin for each in scope.substitutions) - {""}
@@ -208,8 +206,6 @@ class Builder:
     def list_parameters(self, scope: Scope, relation: Relation) -> Mapping[str, Param]:
         """Return the parameters of a relation and of the steps that it reads in this scope."""
         return self.catalogue.list_parameters(relation, self.list_conditions(scope))
-
-    # -- placing CTEs --------------------------------------------------------------------
 
     def keys(self, substitutions: Sequence[Substitution]) -> tuple[str, ...]:
         """Return the columns that replace ``slice``, with the keys of the substitutions."""
@@ -348,13 +344,15 @@ class Builder:
         bound = {"slice", "label", *WEIGHTS, "class", *self.binding.role}
         bound |= {"score_low", "score_high"} if self.bins is not None else set()
         bound |= {"bucket"} if self.relations.buckets is not None else set()
-        if self.binding.classes:
-            scored = any(each.scored for each in scope.substitutions)
-            bound.add("score" if scored else "prediction")
+        scored = any(each.scored for each in scope.substitutions)
+        bound |= {"score" if scored else "prediction"} if self.binding.classes else set()
+        bound -= {*self.binding.further} if scored else set()
         needed = {each.role for each in scope.substitutions if each.role == "query"}
         for role in sorted((needed | relation.needs.get("predictions", frozenset())) - bound):
             if role == "score" and self.binding.has_several_classes:
                 raise RequestError(_PER_CLASS)
+            if role in self.binding.further:
+                raise RequestError(f"{relation.name} of a class cannot read {name_argument(role)}=")
             has_score = self.binding.has_values and self.binding.has_score
             advice = "; a regression has predicted values, and no score=" if has_score else ""
             raise RequestError(f"{name_argument(role)}= is needed and not given{advice}")

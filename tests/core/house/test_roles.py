@@ -228,6 +228,93 @@ def test_bins_and_states_keep_it(catalogue: Catalogue, tmp_path: Path) -> None:
         sqleval.from_state(pl.concat([merged, other.select(merged.columns)]))
 
 
+def test_it_is_read_in_other_tasks(catalogue: Catalogue, tmp_path: Path) -> None:
+    """Of values, classes and rankings; with weights, folds, roles, and before labels come."""
+    rng = np.random.default_rng(0)
+    drawn = {name: rng.integers(0, 3, 400) for name in ("c", "pc")}
+    drawn |= {name: rng.normal(size=400) for name in ("v", "pv")}
+    part = pl.when(pl.col("k") < 200).then(pl.lit("train")).otherwise(pl.lit("test"))
+    rows = ROWS.with_columns(**{name: pl.Series(each) for name, each in drawn.items()}, part=part)
+    t, w = (rows[name].to_numpy() for name in ("t", "w"))
+    kinds = {
+        "error": ("regression", "ABS(label - prediction)"),
+        "hits": ("several classes", "CASE WHEN label = prediction THEN 1 ELSE 0 END"),
+        "gain": ("ranking", "label"),
+    }
+    for name, (task, sql) in kinds.items():
+        text = DOSED_RATE.replace("task: two classes", f"task: {task}").replace(
+            "* label", f"* {sql}"
+        )
+        text = text.replace("0 .. 1", "0 .. inf")
+        (tmp_path / "sql" / "ours" / f"dosed_{name}.sql").write_text(text, encoding="utf-8")
+    more = Catalogue(find_sql_folder(), tmp_path / "sql")
+
+    def evaluate(metric: str, score: Any = None, **roles: Any) -> Any:
+        found = scan(more, score, rows, **roles).evaluate(metric).collect()
+        found = found.filter(pl.col("role") == "test") if "role" in roles else found
+        return found["value"].item()
+
+    errors = abs(drawn["v"] - drawn["pv"])
+    hits = drawn["c"] == drawn["pc"]
+    queries = [each for each in rows.partition_by("user") if each["t"].sum() > 0]
+    folds = [compute(each)[RATE] for each in rows.partition_by("fold")]
+    for found, expected in (
+        (evaluate("dosed_error", label="v", prediction="pv"), np.average(errors, weights=t)),
+        (evaluate("dosed_hits", label="c", prediction="pc"), np.average(hits, weights=t)),
+        (evaluate("dosed_gain", "a", qid="user"), np.mean([compute(q)[RATE] for q in queries])),
+        (evaluate(RATE, "a", weight="w"), np.average(rows["y"], weights=t * w)),
+        (evaluate(f"{RATE}(average='macro')", "a", over="fold"), np.mean(folds)),
+        (evaluate(RATE, "a", role="part"), compute(rows[200:])[RATE]),
+        (evaluate(RATE, "a", label=None, expected=True), np.average(rows["a"], weights=t)),
+    ):
+        assert found == pytest.approx(expected)
+    classes: Any = {0: "a", 1: "b", 2: "c"}
+    with pytest.raises(RequestError, match="dosed_rate of a class cannot read treatment="):
+        evaluate(f"{RATE}(average='macro')", classes, label="c", task="multiclass")
+
+
+@pytest.mark.parametrize(
+    ("values", "column"),
+    [
+        ("number", "a"), ("whole", "w"), ("two classes", "y"), ("class", "user"), ("text", "s"),
+        ("time", "day"), ("list", "l"),
+    ],
+)  # fmt: skip
+def test_values_of_each_kind_are_kept(
+    values: Any, column: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Metrics that do not read the role are the same on every path."""
+    role = f"kept_{values.replace(' ', '_')}"
+    monkeypatch.setitem(ROLES, role, RoleFacts(role, values, "Column of a kept role."))
+    day = pl.date(2026, 1, 1) + pl.duration(days=pl.col("fold"))
+    rows = ROWS.with_columns(
+        day=day, l=pl.concat_list("w", "fold"), s=pl.col("g").fill_null("none")
+    )
+    named: dict[str, Any] = {role: column}
+    with_role = sqleval.scan(rows, label="y", score=TWO, **named)
+    without = sqleval.scan(rows, label="y", score=TWO)
+
+    def compute_all(bound: sqleval.Predictions) -> list[float]:
+        back = sqleval.from_state(bound.state("roc_auc").collect(), by="model")
+        frames = (
+            bound.evaluate(["roc_auc", "ks", "f1"]),
+            bound.evaluate(["roc_auc", "f1"], bins=12),
+            back.evaluate("roc_auc"),
+        )
+        compared = bound.compare("ks", replicates=100).collect()["difference"]
+        return [*(value for each in frames for value in each.collect()["value"]), *compared]
+
+    assert compute_all(with_role) == pytest.approx(compute_all(without))
+
+
+def test_a_role_that_is_not_kept_is_refused() -> None:
+    bound = sqleval.scan(ROWS, label="y", score="a", qid="user", task="binary")
+    with pytest.raises(RequestError, match="bins= does not keep the values of qid=: leave it out"):
+        bound.evaluate("roc_auc", bins=8).collect()
+    with pytest.raises(RequestError, match="a state does not keep the values of qid=: leave it"):
+        bound.state("roc_auc")
+
+
 def test_an_unknown_argument_is_refused() -> None:
     with pytest.raises(TypeError, match="argument 'wieght'; did you mean 'weight'"):
         sqleval.scan(ROWS, label="y", score="a", wieght="t")
