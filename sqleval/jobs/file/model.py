@@ -11,7 +11,7 @@ from typing import Any, Literal
 from pydantic import Field, PrivateAttr, ValidationInfo, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
-from sqleval.catalog.roles import list_added_arguments
+from sqleval.catalog.roles import list_arguments
 from sqleval.catalog.tasks import has_several_classes, may_have_two_classes
 from sqleval.inputs.binding import Definition, Task
 from sqleval.inputs.databases import find_database, write_sqlite_url
@@ -31,11 +31,8 @@ from sqleval.jobs.file.parts import (
 )
 from sqleval.jobs.file.slices import check_slices, find_expressions, list_key_sets
 
-#: Keys that describe rows; a job over states takes them from the states.
-_ROW_KEYS = (
-    "source", "label", "score", "prediction", "weight", "counts", "qid", "positive", "nulls",
-    "task", "labels", "engine",
-)  # fmt: skip
+#: Keys that describe rows, besides their roles; a job over states takes them from the states.
+_ROW_KEYS = ("source", "positive", "nulls", "task", "labels", "engine", "states")
 
 
 class Job(RoleKeys):
@@ -264,7 +261,7 @@ class Job(RoleKeys):
                 )
 
     def _check_state_keys(self) -> None:
-        for name in (*_ROW_KEYS, *list_added_arguments(), "states"):
+        for name in (*_ROW_KEYS, *list_arguments()):
             if name in self.model_fields_set:
                 raise ValueError(
                     f"{name} does not fit a job with from_state, which takes it from the states"

@@ -354,6 +354,23 @@ def test_what_it_holds_is_checked(
         sqleval.scan(rows, **bound).evaluate("roc_auc").collect()
 
 
+def test_its_limits_are_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    limits: dict[str, Any] = {
+        "dose": {"values": "number", "may_be_negative": False},
+        "arm": {"values": "text", "allowed": ("control", "treated")},
+    }
+    for role, facts in limits.items():
+        monkeypatch.setitem(ROLES, role, RoleFacts(role, help="Column of limits.", **facts))
+    rows = pl.DataFrame({"y": [0, 1, 1], "p": [0.1, 0.2, 0.9], "x": [1, -2, 3], "g": ["a"] * 3})
+    for role, column, message in (
+        ("dose", "x", "dose='x' is negative in 1 of 3 rows; doses are 0 or more"),
+        ("arm", "g", "arm='g' holds 'a'; its values must be among control, treated"),
+    ):
+        named: dict[str, Any] = {role: column}
+        with pytest.raises(DataError, match=message):
+            sqleval.scan(rows, label="y", score="p", **named).evaluate("roc_auc").collect()
+
+
 def test_no_role_is_without_an_audit() -> None:
     """A missing value in the column of any role is an error that names its argument."""
     rows = pl.DataFrame(

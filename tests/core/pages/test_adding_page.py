@@ -17,6 +17,7 @@ from sklearn.metrics import recall_score
 
 import sqleval
 from sqleval.catalog import Catalogue, find_sql_folder
+from sqleval.catalog.roles import RoleFacts
 from sqleval.catalog.tasks import TaskFacts
 from sqleval.common.columns import Column
 from sqleval.common.sql_text import quote
@@ -49,7 +50,7 @@ NAMES: dict[str, Any] = {
     "Case": Case, "Curve": Curve, "StoreKind": StoreKind, "open_store": open_store,
     "RESULTS": RESULTS, "ALL": ALL, "FLAGS": FLAGS, "TABLES": TABLES, "replace_file": replace_file,
     "read_job": read_job, "RunOptions": RunOptions, "run_job": run_job,
-    "datetime": datetime, "UTC": UTC, "TaskFacts": TaskFacts,
+    "datetime": datetime, "UTC": UTC, "TaskFacts": TaskFacts, "RoleFacts": RoleFacts,
 }  # fmt: skip
 
 
