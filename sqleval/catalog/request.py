@@ -1,11 +1,10 @@
 """Requests: parses ``"f_beta(beta=2)"`` into a metric with its parameters, and formats it."""
 
-import ast
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from math import inf
 from typing import Any, cast
 
+from sqleval.catalog.calls import parse_call
 from sqleval.catalog.catalogue import Catalogue, builtin
 from sqleval.catalog.contract import Relation
 from sqleval.catalog.parameters import format_value
@@ -86,51 +85,6 @@ class Request:
     def depends_on(self, step: str) -> bool:
         """Whether the metric's file reads ``step``, directly or through others."""
         return self.catalogue.depends_on(self.name, step)
-
-
-#: Values that are names in lower case: SQL, YAML and the headers of metrics write them so, and the
-#: best threshold may be infinite.
-_VALUES = {"inf": inf, "true": True, "false": False, "none": None}
-
-
-class _Values(ast.NodeTransformer):
-    """Replaces the names of values by the values."""
-
-    def visit_Name(self, node: ast.Name) -> ast.expr:
-        """Return the value that a name stands for."""
-        return ast.Constant(_VALUES[node.id]) if node.id in _VALUES else node
-
-
-def parse_call(text: str) -> tuple[str, dict[str, object]]:
-    """Parse ``name`` or ``name(key=literal, ...)``."""
-    advice = "write it as f1 or f_beta(beta=2)"
-    if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise RequestError(f"{text!r} must be the name of a metric or a curve, as a text")
-    try:
-        node = ast.parse(text.strip(), mode="eval").body
-        if isinstance(node, (ast.Tuple, ast.List)):
-            advice = (
-                "it holds several: name each as a text of its own, ['roc_auc', 'log_loss'] "
-                "(-m roc_auc -m log_loss)"
-            )
-        if isinstance(node, ast.Name):
-            return node.id, {}
-        if (
-            isinstance(node, ast.Call)
-            and isinstance(node.func, ast.Name)
-            and not node.args
-            and all(keyword.arg for keyword in node.keywords)
-        ):
-            names = [str(keyword.arg) for keyword in node.keywords]
-            named = _Values()
-            values = {str(k.arg): ast.literal_eval(named.visit(k.value)) for k in node.keywords}
-            repeated = next((name for name in names if names.count(name) > 1), None)
-            if repeated is None:
-                return node.func.id, values
-            advice = f"{repeated}= is given twice"
-    except (SyntaxError, ValueError):
-        pass
-    raise RequestError(f"cannot read the metric {text!r}; {advice}")
 
 
 def _split_scorer_name(name: str, catalogue: Catalogue) -> tuple[str, dict[str, object]]:
