@@ -1,6 +1,7 @@
 """Intervals from what a metric file already returns: a rate's counts, or a standard error."""
 
 from collections.abc import Callable, Mapping
+from math import isfinite
 from typing import NamedTuple
 
 from sqleval.catalog.contract import find_interval
@@ -79,7 +80,7 @@ def read_range(header: Mapping[str, object]) -> tuple[str | None, str | None]:
     """Return the ends of a metric's range as SQL; None where there is none."""
     least, _, most = str(header.get("range", "")).partition("..")
     ends = (least.strip(), most.strip())
-    low, high = (f"{float(end):e}" if end and "inf" not in end else None for end in ends)
+    low, high = (f"{float(end):e}" if end and isfinite(float(end)) else None for end in ends)
     return low, high
 
 
