@@ -17,7 +17,7 @@ from sqleval.errors import RequestError
 AVERAGES = ("macro", "micro", "weighted")
 #: What becomes of the values over the keys of ``over=``, such as groups of customers: the smallest,
 #: the largest, the largest minus the smallest, or the smallest divided by the largest.
-REDUCERS = ("smallest", "largest", "difference", "ratio")
+SPREADS = ("smallest", "largest", "difference", "ratio")
 #: No average: one row per class. Written ``average=None``.
 PER_CLASS = "none"
 #: One-vs-rest and one-vs-one: a matrix per class, or per pair of classes.
@@ -37,7 +37,7 @@ class Request:
     named : bool
         Whether the user named it; False for the default set.
     reduce : str or None
-        What becomes of the values over the keys of ``over=``: one of `REDUCERS`.
+        What becomes of the values over the keys of ``over=``: one of `SPREADS`.
     multi_class : str
         ``ovr`` or ``ovo``.
     zero_division : float or None
@@ -72,6 +72,7 @@ class Request:
         if self.reduce == "difference":
             return {**header, "direction": "lower", "range": "0 .. inf"}
         if self.reduce == "ratio":
+            # The ratio of two values of different sign may be any number.
             is_signed = str(header["range"]).startswith("-")
             return {**header, "direction": "higher", "range": "" if is_signed else "0 .. 1"}
         # The range of a header is that of a mean.
@@ -191,7 +192,7 @@ def _check_reduce(
     name: str, reduce: object, task: TaskFacts, average: object, *, folds: bool
 ) -> None:
     """Raise `RequestError` if the values over the keys of ``over=`` cannot be reduced so."""
-    _check_choice(name, "reduce", reduce, REDUCERS)
+    _check_choice(name, "reduce", reduce, SPREADS)
     if not folds:
         raise RequestError(
             f"{name}: reduce={reduce!r} compares groups of rows, and over= names their column"

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from sqlglot import exp
 
-from sqleval.catalog.request import REDUCERS as REDUCED
+from sqleval.catalog.request import SPREADS
 from sqleval.common.sql_text import LARGEST, write_key_equality
 from sqleval.compiler.rewrite import SLICE
 from sqleval.compiler.substitution import Reducer, Substitution
@@ -89,28 +89,35 @@ def _write_mean(folding: Folding) -> tuple[str, dict[str, str]]:
         keys = (*folding.keys, *substitution.supply.keys)
         source += f"\nJOIN {folding.support} AS s ON {write_key_equality('m', 's', keys)}"
     plural = substitution.plural
-    missing = f"COUNT(*) - COUNT({value})"
     has_interval = folding.ci and substitution.sampled
-    some = (
-        f"'undefined for ' || CAST({missing} AS VARCHAR)"
-        f" || ' of ' || CAST(COUNT(*) AS VARCHAR) || ' {plural}'"
-    )
+    none, is_some, some = _write_undefined(folding)
     few, rest = "", ""
     if has_interval:
         is_few = f"COUNT({value}) < {MIN_SAMPLE} AND STDDEV_SAMP({value}) > 0"
         warning = f"few {plural}: interval may be too narrow"
         few = f" WHEN {is_few} THEN '{warning}'"
         rest = f" || CASE WHEN {is_few} THEN '; {warning}' ELSE '' END"
-    note = (
-        # Of no rows at all, another note says why.
-        f"CASE WHEN COUNT({value}) = 0 AND COUNT(*) > 0 THEN 'undefined for all {plural}'"
-        f" WHEN {missing} > 0 THEN {some}{rest}{few} END"
-    )
+    note = f"CASE {none} WHEN {is_some} THEN {some}{rest}{few} END"
     items = {"value": mean, "note": note}
     if has_interval:
         items["stderr"] = f"STDDEV_SAMP({value}) / NULLIF(SQRT(COUNT({value})), 0)"
         items["degrees"] = f"COUNT({value}) - 1"
     return folding.select(items, source)
+
+
+def _write_undefined(folding: Folding) -> tuple[str, str, str]:
+    """Return the SQL of the note on undefined values: the case of all, the test of some, and how.
+
+    Without any rows, the note "no rows" is added later.
+    """
+    value, plural = folding.value, folding.substitution.plural
+    missing = f"COUNT(*) - COUNT({value})"
+    some = (
+        f"'undefined for ' || CAST({missing} AS VARCHAR)"
+        f" || ' of ' || CAST(COUNT(*) AS VARCHAR) || ' {plural}'"
+    )
+    none = f"WHEN COUNT({value}) = 0 AND COUNT(*) > 0 THEN 'undefined for all {plural}'"
+    return none, f"{missing} > 0", some
 
 
 def _write_extremes(folding: Folding) -> tuple[str, dict[str, str]]:
@@ -145,24 +152,23 @@ def _write_extremes(folding: Folding) -> tuple[str, dict[str, str]]:
 
 def _write_spread(folding: Folding) -> tuple[str, dict[str, str]]:
     """Compare the values of groups by their extremes. Undefined values are counted in the note."""
-    value, reducer = folding.value, folding.substitution.reducer
+    value, reducer = folding.value, str(folding.substitution.reducer)
     least, most = f"MIN({value})", f"MAX({value})"
-    ratio = f"{least} / NULLIF(CAST({most} AS DOUBLE), 0)"
-    # Of two infinite values, neither the difference nor the ratio is defined.
     is_finite = f"ABS({most}) <= {LARGEST} AND ABS({least}) <= {LARGEST}"
+    # The difference and the ratio of infinite values are undefined, and so is the ratio of zeros.
     values = {
         "smallest": least, "largest": most,
         "difference": f"CASE WHEN {is_finite} THEN {most} - {least} END",
-        "ratio": f"CASE WHEN {is_finite} THEN {ratio} END",
+        "ratio": f"CASE WHEN {is_finite} THEN {least} / NULLIF(CAST({most} AS DOUBLE), 0) END",
     }  # fmt: skip
-    missing, plural = f"COUNT(*) - COUNT({value})", folding.substitution.plural
-    note = (
-        f"CASE WHEN COUNT({value}) = 0 AND COUNT(*) > 0 THEN 'undefined for all {plural}'"
-        f" WHEN COUNT(*) = 1 THEN 'one group'"
-        f" WHEN {missing} > 0 THEN 'undefined for ' || CAST({missing} AS VARCHAR)"
-        f" || ' of ' || CAST(COUNT(*) AS VARCHAR) || ' {plural}' END"
-    )
-    return folding.select({"value": values[str(reducer)], "note": note}, f"{folding.cte} AS m")
+    none, is_some, some = _write_undefined(folding)
+    why = ""
+    if reducer in ("difference", "ratio"):
+        why = f" WHEN NOT ({is_finite}) THEN 'the value of a group is infinite'"
+    if reducer == "ratio":
+        why += f" WHEN {most} = 0 THEN 'the largest value is 0'"
+    note = f"CASE {none}{why} WHEN COUNT(*) = 1 THEN 'one group' WHEN {is_some} THEN {some} END"
+    return folding.select({"value": values[reducer], "note": note}, f"{folding.cte} AS m")
 
 
 #: The SQL of each reducer that folds a metric's values; `pooled` folds rows before there are any.
@@ -170,7 +176,7 @@ REDUCERS: Mapping[Reducer, Callable[[Folding], tuple[str, dict[str, str]]]] = {
     "mean": _write_mean,
     "weighted mean": _write_mean,
     "extremes": _write_extremes,
-    **dict.fromkeys(REDUCED, _write_spread),
+    **dict.fromkeys(SPREADS, _write_spread),
 }
 
 

@@ -80,6 +80,13 @@ def test_undefined_groups_one_group_and_no_rows() -> None:
     assert found["value"].to_list() == rest["value"].to_list()
     none = scan(lacking.with_columns(y=0)).evaluate(ALL).collect()
     assert none["note"].to_list() == ["undefined for all groups"] * 4
+    zero = scan(ROWS.with_columns(p=0.1)).evaluate(ALL).collect()
+    assert zero["value"].to_list() == [0, 0, 0, None]
+    assert zero["note"].to_list() == [None, None, None, "the largest value is 0"]
+    infinite = scan().evaluate("best_youden_j_threshold(reduce='difference')")
+    alike = scan(ROWS.with_columns(p=0.1)).evaluate("best_youden_j_threshold(reduce='ratio')")
+    assert infinite.collect()["value"].item() is not None
+    assert alike.collect()["note"].item() == "the value of a group is infinite"
     one = scan(ROWS.filter(g="a")).evaluate(ALL).collect()
     assert one["value"].to_list()[2:] == [0, 1]
     assert one["note"].to_list() == ["one group"] * 4
