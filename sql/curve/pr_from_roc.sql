@@ -6,12 +6,7 @@ formula: precision = tpr p / (tpr p + fpr (1 - p)), recall = tpr
 params:
   prior: float in (0, 1) = null
 order: threshold DESC, recall, precision DESC
-chart:
-  title: Precision-recall curve
-  x: [recall, Recall]
-  y: [precision, Precision]
-  diagonal: P = R
-  steps: true # precision at the right end of each step of recall, as average precision has it
+chart: pr_curve
 reference: Davis and Goadrich (2006), doi:10.1145/1143844.1143874, theorem 3.1
 task: two classes
 weights: frequency

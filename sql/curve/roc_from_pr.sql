@@ -4,12 +4,7 @@ summary: >-
   positive rate does not follow from it
 formula: fpr = recall P (1 - precision) / (precision N), tpr = recall
 order: threshold DESC, fpr, tpr
-chart:
-  title: ROC curve
-  x: [fpr, "False positive rate (1 - specificity)"]
-  y: [tpr, "True positive rate (sensitivity)"]
-  diagonal: chance
-  ideal: true
+chart: roc_curve
 reference: Davis and Goadrich (2006), doi:10.1145/1143844.1143874, theorem 3.1
 task: two classes
 weights: frequency

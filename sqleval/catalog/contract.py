@@ -275,7 +275,9 @@ def _check_named_columns(
             raise make_error(path, find_key_line(text, "types"), message)
 
 
-def _list_chart_columns(chart: Mapping[str, Any]) -> list[Any]:
+def _list_chart_columns(chart: Mapping[str, Any] | str) -> list[Any]:
+    if isinstance(chart, str):
+        return []
     axes = [chart[axis][0] for axis in ("x", "y") if axis in chart]
     return [*axes, *chart.get("columns", ())]
 

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import yaml
 
+from sqleval.catalog.chart import CHART_KEYS, KINDS
 from sqleval.catalog.tasks import list_kinds
 from sqleval.common.names import find_nearest
 from sqleval.common.numbers import is_real_number
@@ -62,11 +63,6 @@ TESTS = ("delong", "mcnemar")
 #: What a metric is before labels come, from scores that are calibrated: its expectation, or
 #: nothing, because it measures calibration. Without the key it is computed from expected counts.
 EXPECTATIONS = ("exact", "none")
-#: The keys of ``chart``, which says how a curve is drawn; see `plots.chart.Chart`.
-CHART_KEYS = (
-    "title", "x", "y", "diagonal", "steps", "points", "ideal", "percent", "draw", "columns",
-    "metric", "facts",
-)  # fmt: skip
 #: The types of columns that are not DOUBLE: a count of rows (a sum of weights where
 #: there are weights), a whole number, a text, or a class as the label has it.
 TYPES = ("count", "integer", "text", "class")
@@ -195,15 +191,19 @@ def check_header(path: Path, text: str, header: Mapping[str, Any], kind: str) ->
 
 def _check_chart(path: Path, text: str, chart: object) -> None:
     line = find_key_line(text, "chart")
+    if isinstance(chart, str):
+        return  # the name of a curve with the same axes
     if not isinstance(chart, dict) or "title" not in chart:
-        raise make_error(path, line, "chart must be a mapping with a title")
+        raise make_error(path, line, "chart must be a mapping with a title, or the name of a curve")
     written = cast("dict[str, object]", chart)
     for key in written:
         if key not in CHART_KEYS:
             near = find_nearest(key, CHART_KEYS)
             keys = ", ".join(CHART_KEYS)
             raise make_error(path, line, f"unknown key {key!r} of chart{near}; the keys are {keys}")
-    if "draw" not in written and not {"x", "y"} <= written.keys():
+    if (kind := written.get("draw", "line")) not in KINDS:
+        raise make_error(path, line, f"draw must be one of {', '.join(KINDS)}, not {kind!r}")
+    if kind == "line" and not {"x", "y"} <= written.keys():
         raise make_error(path, line, "chart must have x and y, each [COLUMN, TITLE OF THE AXIS]")
 
 

@@ -162,7 +162,7 @@ ROLES: dict[str, RoleFacts] = {
     ),
 }  # fmt: skip
 
-#: The columns of ``predictions`` with this argument in their hand-written signatures.
+#: The arguments that the signatures of functions write out.
 _EXPLICIT = frozenset({"label", "score", "prediction", "weight", "counts", "qid", "role"})
 
 

@@ -60,7 +60,8 @@ def _compare_delong(pairs: Pairs, request: Request, options: Options) -> pl.Data
     outcome = apply_test(difference.to_numpy(), stderr, options)
     low, high = (np.where(np.isfinite(e), np.clip(e, -scale, scale), e) for e in outcome[2:])
     outcome = outcome._replace(low=low, high=high)
-    # Of 1.0 and 0.5 the error may be 0, too: every row of a class is beaten by equally many.
+    # The standard error can be 0 for areas of 1.0 and 0.5: then all rows of a class have the same
+    # placement.
     is_apart = (pl.col("model_value") - pl.col("baseline_value")).abs() > _ROUNDING
     is_constant = (pl.col("stderr") == 0) & is_apart
     why = pl.lit("no test: the difference does not vary from row to row")

@@ -42,11 +42,11 @@ TWO_SIDED = (*OMNIBUS, "nemenyi")
 RANKS = ("friedman", "nemenyi")
 #: The note where a class has fewer rows than `MIN_PAIRS`; DeLong's paired test has the same.
 FEW_ROWS_OF_A_CLASS = "few rows of a class: the test may find a difference too often"
-#: The tests that take sampling weights, beside those of replicates and folds, and what `method`
-#: then says.
+#: The tests in closed form that take sampling weights.
 WEIGHTED = {
     "delong", "delong_joint", "mcnemar", "paired_t", "newcombe", "welch_t",
 }  # fmt: skip
+#: What `method` adds where rows have weights.
 LINEARISED = ", linearised"
 
 

@@ -10,7 +10,7 @@ from sqleval.compiler.weights import audit_weights, describe_weights, write_corr
 from sqleval.resampling.cells import write_rows
 
 
-def measure_weights(pairs: Pairs) -> pl.DataFrame:
+def _measure_weights(pairs: Pairs) -> pl.DataFrame:
     """Return what the weights of each slice change in tests of models on the same rows.
 
     Parameters
@@ -42,13 +42,13 @@ def measure_weights(pairs: Pairs) -> pl.DataFrame:
 
 
 def add_weights(frame: pl.DataFrame, pairs: Pairs) -> pl.DataFrame:
-    """Return the sums of a test with the columns of `measure_weights`.
+    """Return the sums of a test with the columns of `_measure_weights`.
 
-    Without weights they are 1 and NULL.
+    Rows without weights have the correction 1 and no note.
     """
     if not pairs.joint.is_weighted:
         return frame.with_columns(_correction=pl.lit(1.0), _weights=pl.lit(None, pl.String))
-    measured = measure_weights(pairs)
+    measured = _measure_weights(pairs)
     keys = list(pairs.joint.keys)
     if not keys:
         return frame.join(measured, how="cross", maintain_order="left")

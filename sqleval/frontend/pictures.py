@@ -10,13 +10,13 @@ import polars.selectors as cs
 
 from sqleval.catalog import request
 from sqleval.catalog.catalogue import Catalogue, builtin
+from sqleval.catalog.chart import Chart, read_chart
 from sqleval.catalog.contract import Relation
 from sqleval.common.sql_text import Value
 from sqleval.curves.bands import ENDS
 from sqleval.errors import RequestError
 from sqleval.frontend.plan import BITS_OF_CURVES
 from sqleval.plots import charts
-from sqleval.plots.chart import Chart, read_chart
 from sqleval.plots.parts import join_by_keys
 from sqleval.plots.thinning import COLUMNS
 
@@ -71,7 +71,12 @@ def find_chart(relation: Relation, catalogue: Catalogue) -> Chart:
         drawn = [each.name for each in catalogue.relations("curve") if "chart" in each.header]
         names = ", ".join(sorted(["confusion", *drawn]))
         raise RequestError(f"cannot draw {relation.name!r}; curves with a chart: {names}")
-    return read_chart(relation.name, relation.header["chart"])
+    chart = relation.header["chart"]
+    if isinstance(chart, str):
+        # The axes are those of another curve; its metric is of other points.
+        axes = read_chart(relation.name, catalogue.get(chart).header["chart"])
+        return axes._replace(metric=(), facts={})
+    return read_chart(relation.name, chart)
 
 
 def collect_points(predictions: Any, curve: str, params: Mapping[str, Value]) -> pl.DataFrame:

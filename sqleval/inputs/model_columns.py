@@ -87,7 +87,7 @@ def _find_classes_of_models(by_name: _ByName) -> ModelColumns:
                 f"score= names the classes {shown[0]} of the model {first!r}, and {shown[1]} of "
                 f"{name!r}; all models need a column for each class"
             )
-    # Of equal scores the first class is predicted, so that all models need one order.
+    # The first of several classes with the same score is predicted: all models need one order.
     texts = {
         name: {str(key): column for key, column in each.items()} for name, each in by_model.items()
     }

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, cast
 import polars as pl
 import polars.selectors as cs
 
+from sqleval.catalog.chart import Chart
 from sqleval.common.imports import import_optional
 from sqleval.common.visible import show_controls
 from sqleval.common.whole_file import replace_file
 from sqleval.errors import RequestError
-from sqleval.plots.chart import Chart
 from sqleval.plots.costs import draw_cost_curve, draw_cost_lines
 from sqleval.plots.curves import (
     draw_calibration,

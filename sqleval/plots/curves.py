@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from sqleval.catalog.chart import Chart
 from sqleval.common.visible import show_controls
-from sqleval.plots.chart import Chart
 from sqleval.plots.parts import (
     COLORS,
     DIAGONAL,

@@ -251,6 +251,7 @@ def test_a_foreign_curve_is_drawn_as_its_header_says(tmp_path: Path, rows: pl.Da
     assert picture["title"]["subtitle"].startswith("AUC ")
     for old, new, message in (
         ("diagonal:", "diagonl:", "unknown key 'diagonl' of chart; did you mean 'diagonal'"),
+        ("diagonal: chance", "draw: roc", "draw must be one of line, calibration"),
         ("x: [fpr", "x: [fprr", "chart: no column 'fprr'; did you mean 'fpr'"),
     ):
         wrong = text.replace("title: ROC", "title: My").replace(old, new)

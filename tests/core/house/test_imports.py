@@ -16,7 +16,7 @@ ALLOWED = {
     "common": "",
     "catalog": "common",
     "inputs": "common catalog",
-    "plots": "common",
+    "plots": "common catalog",
     "inference": "common",
     "alarms": "common inference",
     "engines": "common inputs",

@@ -15,8 +15,8 @@ import sqleval
 from sqleval import RequestError, SourceError
 from sqleval.catalog.catalogue import builtin
 from sqleval.errors import MissingExtra
+from sqleval.frontend.pictures import find_chart
 from sqleval.plots import charts
-from sqleval.plots.chart import read_chart
 from sqleval.plots.charts import save_chart
 from sqleval.plots.thinning import thin
 from tests.support.comparison import assert_frame_equal
@@ -45,7 +45,7 @@ def roc() -> pl.DataFrame:
 
 def draw_curve(curve: str, *args: Any, **options: Any) -> Any:
     """Draw a curve of the package by the chart in its header."""
-    chart = read_chart(curve, builtin().get(curve).header["chart"])
+    chart = find_chart(builtin().get(curve), builtin())
     return charts.draw_curve(chart, *args, **options)
 
 

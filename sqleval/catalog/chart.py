@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+#: The kinds of charts: a line in the unit square, and those with a drawing of their own.
+KINDS = ("line", "calibration", "ks", "cost_curve", "cost_lines", "gain_table", "matrix")
+
 
 class Chart(NamedTuple):
     """The header key ``chart`` of a curve.
@@ -28,7 +31,7 @@ class Chart(NamedTuple):
     percent : bool
         Whether the axes are in percent.
     draw : str
-        The chart, where it is no such line.
+        The kind of chart: one of `KINDS`.
     columns : tuple of str
         The columns that this chart needs.
     metric : tuple of str
@@ -55,6 +58,10 @@ class Chart(NamedTuple):
     def needed(self) -> tuple[str, ...]:
         """The columns whose values must be finite."""
         return self.columns or (self.x[0], self.y[0])
+
+
+#: The keys of ``chart``: what a header says of a chart, besides the name of its curve.
+CHART_KEYS = Chart._fields[1:]
 
 
 def read_chart(curve: str, written: Mapping[str, Any]) -> Chart:
