@@ -125,7 +125,7 @@ COLUMNS = [
     click.option("--sets", metavar="SETS",
         help="Sets of the keys: overall, rollup, cube, or 'a;a,b;' (the empty set is all rows)."),
     click.option("--over", multiple=True, metavar="A,B",
-        help="Keys to average over: data sets, folds or runs."),
+        help="Keys to average over (data sets, folds or runs), or of groups to compare (reduce=)."),
     *_create_role_options(is_key=True),
     click.option("--positive", metavar="VALUE", help="Positive value of the label."),
     click.option("--threshold", type=float,
