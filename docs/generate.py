@@ -537,7 +537,7 @@ def _rooms() -> str:
 
 def _sources() -> str:
     """Return each source, what reads it, and the test that has read it."""
-    file = "inputs/test_source_page.py"
+    file = "sources/test_source_page.py"
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
     rows = []

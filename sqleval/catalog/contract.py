@@ -9,7 +9,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import TokenError
 
-from sqleval.catalog import parameters, portable
+from sqleval.catalog import parameters
 from sqleval.catalog.header import (
     CENTRE,
     CONDITIONS,
@@ -35,6 +35,7 @@ from sqleval.catalog.queries import (
 from sqleval.catalog.relations import CONTRACT
 from sqleval.catalog.tasks import TASKS, find_tasks
 from sqleval.common.names import find_nearest
+from sqleval.dialects import portable
 
 Kind = Literal["metric", "mergeable", "step", "curve", "split"]
 

@@ -37,10 +37,10 @@ def allow_sources(
     RequestError
         If the command would write its result over one of them, and not ``in_place``.
     """
-    from sqleval.inputs.databases import find_database
-    from sqleval.inputs.files import list_roots
-    from sqleval.inputs.stores import expand_home
-    from sqleval.inputs.where import find_quoted
+    from sqleval.binding.where import find_quoted
+    from sqleval.sources.database.naming import find_database
+    from sqleval.sources.files import list_roots
+    from sqleval.sources.stores import expand_home
 
     roots: list[str] = []
     for source in map(expand_home, filter(None, (*sources, *find_quoted(query or "")))):
@@ -59,8 +59,8 @@ def allow_sources(
 
 def _refuse_overwriting(source: str) -> None:
     """Raise `RequestError` if ``--output`` of the command is a file or table of a source."""
-    from sqleval.inputs.databases import find_database
-    from sqleval.inputs.files import is_read_from
+    from sqleval.sources.database.naming import find_database
+    from sqleval.sources.files import is_read_from
 
     context = click.get_current_context(silent=True)
     params = context.params if context is not None else {}

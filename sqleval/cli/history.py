@@ -29,7 +29,7 @@ def _open_store(store: str) -> tuple[Store, Job | None, list[Path]]:
     create_text_log()
     if Path(store).suffix in _JOB_FILES:
         from sqleval.jobs.file.reading import read_job
-        from sqleval.jobs.run import open_job_store
+        from sqleval.jobs.running.run import open_job_store
 
         job = read_job(store)
         return open_job_store(job), job, [Path(store), Path(job.resolve_path(job.history.url))]

@@ -21,8 +21,8 @@ from sqleval.errors import RequestError, SqlevalError
 
 if TYPE_CHECKING:
     from sqleval.jobs.file.model import Job
-    from sqleval.jobs.plan import RunOptions
-    from sqleval.jobs.result import Run
+    from sqleval.jobs.running.plan import RunOptions
+    from sqleval.jobs.running.result import Run
 
 
 def parse_date(text: str) -> tuple[datetime, datetime]:
@@ -56,7 +56,7 @@ def _parse_run_options(
     force: bool,
     as_of: str | None,
 ) -> RunOptions:
-    from sqleval.jobs.plan import RunOptions
+    from sqleval.jobs.running.plan import RunOptions
 
     if (first is None) != (last is None):
         raise RequestError("--from and --to are needed together")
@@ -122,7 +122,7 @@ def validate(job: str | None, schema: bool) -> None:
     if job is None:
         raise RequestError("a job file is needed: sqleval validate nightly.yml")
     from sqleval.jobs.file.reading import locate_errors
-    from sqleval.jobs.validation import check_job, describe_expectations
+    from sqleval.jobs.running.validation import check_job, describe_expectations
 
     checked = _read_job(job)
     with locate_errors(job):
@@ -223,7 +223,7 @@ def _plan_one(
     from sqleval.cli.output import print_explanation, to_frame, write
     from sqleval.jobs.file.reading import locate_errors
     from sqleval.jobs.outputs import results
-    from sqleval.jobs.run import run_job
+    from sqleval.jobs.running.run import run_job
 
     job = _read_job(path)
     with locate_errors(path):
@@ -257,7 +257,7 @@ def _run_one(
     """
     from sqleval.jobs.file.reading import locate_errors
     from sqleval.jobs.outputs import results
-    from sqleval.jobs.run import run_job
+    from sqleval.jobs.running.run import run_job
 
     job = _read_job(path)
     try:
@@ -281,7 +281,7 @@ def _run_one(
 def _tell_others(done: Run, code: int, log: Callable[[str, str], None]) -> bool:
     """Write the outputs of a run and send its notifications; return whether all could be sent."""
     from sqleval.jobs.outputs import results
-    from sqleval.jobs.run import complete_run
+    from sqleval.jobs.running.run import complete_run
 
     try:
         for target in [*results.write_outputs(done, code), *_write_page(done)]:

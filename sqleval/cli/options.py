@@ -7,6 +7,8 @@ from typing import Any
 
 import click
 
+from sqleval.binding.arguments import CI_METHODS
+from sqleval.binding.model_columns import nest_classes
 from sqleval.catalog.roles import ROLES as TABLE
 from sqleval.catalog.tasks import TASKS, has_several_classes
 from sqleval.cli.confinement import allow_sources
@@ -14,8 +16,6 @@ from sqleval.cli.controls import CONTROL
 from sqleval.cli.formats import choose_format
 from sqleval.cli.stdin import open_stdin
 from sqleval.errors import RequestError
-from sqleval.inputs.arguments import CI_METHODS
-from sqleval.inputs.model_columns import nest_classes
 
 
 def _parse_storage(_: click.Context, __: click.Parameter, value: Any) -> dict[str, str]:
@@ -272,7 +272,7 @@ def check_source(source: str | None, query: str | None) -> None:
 
     What they name may be read from then on.
     """
-    from sqleval.inputs.databases import find_database
+    from sqleval.sources.database.naming import find_database
 
     has_both = source is not None and query is not None
     if (source is None) == (query is None) and not (has_both and find_database(source) is not None):

@@ -27,7 +27,7 @@ from sqleval.cli.screen import (
 from sqleval.common.visible import show_controls
 from sqleval.common.whole_file import replace_file
 from sqleval.errors import EngineError, get_first_line
-from sqleval.inputs.stores import is_remote
+from sqleval.sources.stores import is_remote
 
 #: Columns of counts, whose thousands are separated.
 _COUNTS = {

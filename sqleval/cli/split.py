@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from sqleval.binding.arguments import SOURCE_OPTIONS
 from sqleval.cli.confinement import allow_output, allow_sources
 from sqleval.cli.exits import Exit
 from sqleval.cli.formats import DATABASES, choose_format
@@ -25,11 +26,10 @@ from sqleval.cli.screen import print_data, print_message
 from sqleval.cli.stdin import open_stdin
 from sqleval.common.counts import format_row_count
 from sqleval.errors import RequestError, SourceError
-from sqleval.inputs.arguments import SOURCE_OPTIONS
 from sqleval.splits.methods import DEFAULTS, METHODS
 
 if TYPE_CHECKING:
-    from sqleval.inputs.source import Source
+    from sqleval.sources.source import Source
     from sqleval.splits.statement import Split
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -232,7 +232,7 @@ def _read_rows(assigned: Split) -> tuple[str, Source, Mapping[str, object]]:
     DuckDB writes files, so that Python does not hold the rows, unless another engine assigns them.
     """
     from sqleval.engines.embedded import embedded
-    from sqleval.inputs.opening import open_source
+    from sqleval.sources.opening import open_source
     from sqleval.splits.split import to_lazy_frame
     from sqleval.splits.units import check_units
 

@@ -76,7 +76,7 @@ def _open_states(states: tuple[str, ...], table: str, *, in_place: bool = False)
 
 def _write_state(lazy: Any, output: str, into: str) -> None:
     from sqleval.engines.embedded import embedded
-    from sqleval.inputs.opening import open_source
+    from sqleval.sources.opening import open_source
     from sqleval.states.files import write_state
 
     frame = lazy.collect()

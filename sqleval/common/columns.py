@@ -26,7 +26,7 @@ _KINDS: Mapping[str, Kind] = {
     "INTERVAL": "interval",
     "BLOB": "binary",
 }  # pyright: ignore[reportAssignmentType]
-#: What a canonical text is the text of; see `sqleval.inputs.canonical`.
+#: What a canonical text is the text of; see `sqleval.binding.canonical`.
 Form = Literal["number", "truth value", "text"]
 #: The type of a column without any value, as Arrow and pandas write one; it fits any role.
 NO_TYPE = '"NULL"'
@@ -80,7 +80,7 @@ class Column(NamedTuple):
     ``unusable`` says why it cannot be used: files disagree about it, or its dates. Nobody has
     looked at a column whose type ``is_assumed``: it is cast to the type where it is read, and left
     as it is where the type is empty. A column with a ``form`` is read as the canonical text of its
-    values, which have the type ``stored``; see `sqleval.inputs.canonical`. ``has_singles`` says
+    values, which have the type ``stored``; see `sqleval.binding.canonical`. ``has_singles`` says
     that some of the files hold FLOAT where others hold DOUBLE.
     """
 

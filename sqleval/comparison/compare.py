@@ -7,6 +7,7 @@ from typing import Any
 
 import polars as pl
 
+from sqleval.binding.arguments import check_key_names
 from sqleval.catalog.catalogue import Catalogue
 from sqleval.catalog.request import PER_CLASS, Request, format_request
 from sqleval.comparison.closed import CLOSED, compare_closed
@@ -31,7 +32,6 @@ from sqleval.comparison.values import arrange_models, evaluate_slices, pair_valu
 from sqleval.comparison.verdict import add_verdicts
 from sqleval.errors import RequestError
 from sqleval.inference.adjust import add_adjusted_p_values
-from sqleval.inputs.arguments import check_key_names
 from sqleval.resampling.cells import Input
 from sqleval.resampling.completion import find_limits
 from sqleval.resampling.deferred import defer_frame

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from sqleval.binding.binding import name_set
 from sqleval.catalog.request import Request, format_request
 from sqleval.common.counts import format_row_count
 from sqleval.common.sql_text import select, write_present_test, write_with
@@ -26,7 +27,6 @@ from sqleval.inference.ranks import (
     apply_nemenyi_test,
     rank_models,
 )
-from sqleval.inputs.binding import name_set
 from sqleval.resampling.cells import Input, write_rows
 
 if TYPE_CHECKING:

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from sqleval.binding.binding import Binding
+from sqleval.binding.canonical import read_column
+from sqleval.binding.lookup import Columns, find_column
+from sqleval.binding.roles import bind
 from sqleval.catalog.roles import name_argument
 from sqleval.common.columns import Column
 from sqleval.common.sql_text import quote, write_literal, write_present_test
 from sqleval.comparison.options import Options
 from sqleval.errors import DataError, RequestError
-from sqleval.inputs.binding import Binding
-from sqleval.inputs.canonical import read_column
-from sqleval.inputs.lookup import Columns, find_column
-from sqleval.inputs.roles import bind
 from sqleval.resampling.cells import Input
 
 #: A column with more values names rows, and not models.

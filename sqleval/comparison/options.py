@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
+from sqleval.binding.arguments import check_level
 from sqleval.common.names import find_nearest
 from sqleval.common.numbers import is_real_number
 from sqleval.errors import RequestError
@@ -18,7 +19,6 @@ from sqleval.inference.difference import (
 )
 from sqleval.inference.libraries import load_library, np
 from sqleval.inference.outcome import Outcome, check_alternative
-from sqleval.inputs.arguments import check_level
 from sqleval.resampling.completion import check_drawing
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import polars as pl
 from sqlglot import exp
 
+from sqleval.binding.binding import Binding
 from sqleval.catalog.catalogue import builtin
 from sqleval.catalog.contract import Relation
 from sqleval.catalog.request import Request
@@ -24,7 +25,6 @@ from sqleval.compiler.bin_rows import is_row_level, read_expressions
 from sqleval.compiler.classes import write_class, write_predicted_class
 from sqleval.compiler.requirements import collect_values
 from sqleval.compiler.rewrite import bind_query, write_sql
-from sqleval.inputs.binding import Binding
 from sqleval.resampling.cells import Input, write_rows
 from sqleval.resampling.values import replace_models
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, cast
 
 import polars as pl
 
+from sqleval.binding.arguments import check_key_names
 from sqleval.catalog.request import PER_CLASS, Request, format_request
 from sqleval.common.numbers import is_real_number
 from sqleval.comparison.compare import (
@@ -26,7 +27,6 @@ from sqleval.engines.audit import remove_audit
 from sqleval.errors import RequestError
 from sqleval.inference.outcome import check_share
 from sqleval.inference.sample_size import find_detectable_difference, find_rows
-from sqleval.inputs.arguments import check_key_names
 from sqleval.resampling import completion
 from sqleval.resampling.cells import EXACT_ROWS, Input, count_rows
 from sqleval.resampling.deferred import defer_frame

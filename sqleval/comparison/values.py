@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import polars as pl
 import polars.selectors as cs
 
+from sqleval.binding.binding import Binding
 from sqleval.catalog.request import Request, format_request
 from sqleval.comparison.folds import check_folds
 from sqleval.comparison.long import keep_matched, key_by_model, pivot_models
@@ -17,7 +18,6 @@ from sqleval.compiler.metric_rows import POOLED
 from sqleval.compiler.metrics import compile_metrics
 from sqleval.compiler.placed import PARTS
 from sqleval.engines.audit import remove_audit
-from sqleval.inputs.binding import Binding
 from sqleval.resampling.cells import Input
 
 

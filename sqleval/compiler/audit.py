@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from sqleval.binding.binding import Binding
 from sqleval.catalog.roles import ROLES, must_be_finite
 from sqleval.common.columns import FRACTIONS, TEXTS, Column, is_float, is_integer
 from sqleval.common.sql_text import select, write_literal, write_present_test
@@ -14,7 +15,6 @@ from sqleval.compiler.rows import (
     write_usable,
 )
 from sqleval.compiler.weights import audit_weights
-from sqleval.inputs.binding import Binding
 
 
 def write_audit(

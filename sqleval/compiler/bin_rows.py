@@ -6,6 +6,7 @@ from typing import Literal
 
 from sqlglot import exp
 
+from sqleval.binding.binding import Binding
 from sqleval.catalog.contract import Relation, list_interval_columns
 from sqleval.catalog.header import CENTRE, VARIANCE
 from sqleval.common.sql_text import (
@@ -22,7 +23,6 @@ from sqleval.compiler.rows import (
     write_usable,
     write_zero_or_one,
 )
-from sqleval.inputs.binding import Binding
 
 #: The lowest and the highest score of a bin.
 _ENDS = {"score_low": "MIN(score)", "score_high": "MAX(score)"}

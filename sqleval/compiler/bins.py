@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from math import ceil, inf, isfinite, log2
 from typing import Any, NamedTuple
 
+from sqleval.binding.binding import Binding
 from sqleval.catalog.contract import Relation
 from sqleval.catalog.request import Request
 from sqleval.catalog.roles import find_unsupported
@@ -15,7 +16,6 @@ from sqleval.common.numbers import convert_scalar, is_real_number
 from sqleval.common.sql_text import LARGEST, write_double
 from sqleval.compiler.intervals import read_range
 from sqleval.errors import RequestError
-from sqleval.inputs.binding import Binding
 
 #: Significant bits that a bin may keep; Veltkamp's splitting leaves 1 bit at least.
 BITS = range(1, 31)

@@ -6,6 +6,7 @@ from typing import Literal, NamedTuple
 
 from sqlglot import exp
 
+from sqleval.binding.binding import Binding
 from sqleval.catalog.catalogue import Catalogue
 from sqleval.catalog.contract import Relation
 from sqleval.catalog.parameters import Param, format_value
@@ -23,7 +24,6 @@ from sqleval.compiler.singles import compare_as_singles
 from sqleval.compiler.statement import Cte, Outermost, Statement
 from sqleval.compiler.substitution import Substitution, list_keys, remove_supplied
 from sqleval.errors import RequestError
-from sqleval.inputs.binding import Binding
 
 _PER_CLASS = (
     "a probability per class is needed: score={class: column, ...} (--score CLASS=COLUMN for each)"

@@ -2,14 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 
+from sqleval.binding.binding import Binding
+from sqleval.binding.canonical import spell
 from sqleval.catalog.parameters import Param
 from sqleval.catalog.relations import WEIGHTS
 from sqleval.common.columns import Column, is_integer, is_number
 from sqleval.common.sql_text import Scalar, Value, select, write_literal, write_scalar
 from sqleval.compiler.buckets import Buckets, write_bucket
 from sqleval.errors import RequestError
-from sqleval.inputs.binding import Binding
-from sqleval.inputs.canonical import spell
 
 #: Up to this many classes, a scan of the rows for each is faster.
 _MOST_SCANS = 16

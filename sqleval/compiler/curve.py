@@ -2,6 +2,7 @@
 
 from functools import lru_cache
 
+from sqleval.binding.binding import Binding
 from sqleval.catalog.contract import Relation
 from sqleval.catalog.request import Request
 from sqleval.compiler.builder import Builder, Plan, Scope
@@ -18,7 +19,6 @@ from sqleval.compiler.state_rows import create_relations
 from sqleval.compiler.statement import Statement
 from sqleval.compiler.substitution import CLASSES, list_keys
 from sqleval.errors import RequestError
-from sqleval.inputs.binding import Binding
 
 
 def is_per_class(binding: Binding, relation: Relation) -> bool:

@@ -3,9 +3,9 @@
 `rows.write_predictions` writes the two parts of each row.
 """
 
+from sqleval.binding.binding import Binding
 from sqleval.catalog.request import Request, format_request
 from sqleval.errors import RequestError
-from sqleval.inputs.binding import Binding
 
 
 def describe_expectation(request: Request) -> str:

@@ -6,6 +6,7 @@ from typing import Literal
 
 from sqlglot import exp
 
+from sqleval.binding.binding import Binding
 from sqleval.common.sql_text import Value, write_key_equality, write_squared_deviations
 from sqleval.compiler import rows
 from sqleval.compiler.audit import write_audit
@@ -21,7 +22,6 @@ from sqleval.compiler.builder import Builder, InputRelations, Plan, Scope
 from sqleval.compiler.problems import DomainChecks, write_problems
 from sqleval.compiler.rewrite import bind_query, write_sql
 from sqleval.compiler.statement import Cte
-from sqleval.inputs.binding import Binding
 
 
 class RowRelations(InputRelations):

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from sqleval.binding.binding import Binding, name_set
 from sqleval.catalog.request import PER_CLASS, Request, format_request
 from sqleval.common.sql_text import LARGEST, select, write_key_equality, write_literal
 from sqleval.compiler import weights
@@ -19,7 +20,6 @@ from sqleval.compiler.problems import DomainChecks
 from sqleval.compiler.reducers import Folding, write_fold
 from sqleval.compiler.statement import Statement
 from sqleval.compiler.substitution import averages_folds, create_folds
-from sqleval.inputs.binding import Binding, name_set
 
 #: The columns of every result of metrics, after the slice keys (and ``class``, where there is one).
 COLUMNS = ("metric", "value", "low", "high", "n", "n_dropped", "method", "note")

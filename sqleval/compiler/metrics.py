@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import get_args
 
+from sqleval.binding.binding import Binding
 from sqleval.catalog import graph
 from sqleval.catalog.contract import Relation, list_interval_columns
 from sqleval.catalog.request import Request
@@ -18,7 +19,6 @@ from sqleval.compiler.rewrite import MetricText, find_fusion_key
 from sqleval.compiler.state_rows import create_relations
 from sqleval.compiler.statement import Cte, Statement
 from sqleval.errors import RequestError
-from sqleval.inputs.binding import Binding
 
 
 def _list_steps(builder: Builder, name: str, scope: Scope) -> set[str]:

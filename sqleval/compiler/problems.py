@@ -7,6 +7,8 @@ sees the same words; the frontend raises them as `DataError`.
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from sqleval.binding.binding import Binding
+from sqleval.binding.canonical import write_keys
 from sqleval.catalog.roles import ROLES, must_be_finite, name_argument
 from sqleval.common.columns import Column, is_float
 from sqleval.common.sql_text import write_literal
@@ -18,8 +20,6 @@ from sqleval.compiler.audit import (
     write_wrong_value,
 )
 from sqleval.compiler.rows import list_internal_columns
-from sqleval.inputs.binding import Binding
-from sqleval.inputs.canonical import write_keys
 
 _DROP = "; nulls='drop' (--nulls drop) leaves them out and counts them"
 _SEVERAL = "task='multiclass' (--task multiclass) takes several classes"

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from sqlglot import exp
 
+from sqleval.binding.binding import CELLS, SQUARES, Binding
 from sqleval.catalog import graph
 from sqleval.catalog.contract import Relation
 from sqleval.catalog.request import Request, format_request
@@ -14,7 +15,6 @@ from sqleval.compiler.problems import DomainChecks
 from sqleval.compiler.singles import round_threshold
 from sqleval.compiler.substitution import list_substitutions
 from sqleval.errors import RequestError
-from sqleval.inputs.binding import CELLS, SQUARES, Binding
 
 #: The step with the four counts of the confusion matrix as columns.
 _OUTCOMES = "outcomes"

@@ -6,6 +6,8 @@ begins with an underscore or stands in the contract.
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from sqleval.binding.binding import CELLS, Binding, name_set
+from sqleval.binding.canonical import read_column, write_keys
 from sqleval.catalog.relations import WEIGHTS
 from sqleval.catalog.roles import ROLES, must_be_finite
 from sqleval.common.columns import NO_TYPE, Column, is_float
@@ -19,8 +21,6 @@ from sqleval.common.sql_text import (
 )
 from sqleval.compiler.buckets import Buckets, write_bucket
 from sqleval.compiler.classes import write_class, write_predicted_class
-from sqleval.inputs.binding import CELLS, Binding, name_set
-from sqleval.inputs.canonical import read_column, write_keys
 
 #: The SQL of a score outside 0 .. 1.
 OUTSIDE = "score < 0 OR score > 1"

@@ -12,9 +12,9 @@ from dataclasses import replace
 import sqlglot
 from sqlglot import exp
 
+from sqleval.binding.binding import Binding
 from sqleval.catalog.contract import Relation
 from sqleval.common.sql_text import Value, write_double
-from sqleval.inputs.binding import Binding
 
 
 def round_threshold(binding: Binding, threshold: Value) -> Value:

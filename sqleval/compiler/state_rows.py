@@ -5,6 +5,7 @@ from typing import Literal
 
 from sqlglot import exp
 
+from sqleval.binding.binding import SQUARES, Binding, Definition
 from sqleval.catalog.relations import WEIGHTS
 from sqleval.common.sql_text import Value, quote, select
 from sqleval.compiler.bins import Bins, check_binding_allows_bins
@@ -15,7 +16,6 @@ from sqleval.compiler.rows import write_further, write_source
 from sqleval.compiler.statement import Cte
 from sqleval.compiler.weights import audit_weights
 from sqleval.errors import RequestError
-from sqleval.inputs.binding import SQUARES, Binding, Definition
 
 
 def create_relations(binding: Binding, plan: Plan) -> InputRelations:

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, cast
 
+from sqleval.binding.binding import Binding
 from sqleval.catalog.request import PER_CLASS, Request
-from sqleval.inputs.binding import Binding
 
 #: How the values over a substitution's keys become one: `reducers.REDUCERS` has the SQL. ``pooled``
 #: adds up the rows of the first mergeable step instead, before the metric is computed.

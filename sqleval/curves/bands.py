@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
+from sqleval.binding.arguments import check_key_names, check_level
 from sqleval.catalog.request import Request
 from sqleval.compiler.curve import compile_curve
 from sqleval.curves.grid import Axes, Curves, create_grid, evaluate_at, read_axes
@@ -19,7 +20,6 @@ from sqleval.inference.bands import (
 )
 from sqleval.inference.libraries import load_library, np
 from sqleval.inference.rates import find_exact_ends
-from sqleval.inputs.arguments import check_key_names, check_level
 from sqleval.resampling.cells import (
     EXACT_ROWS,
     Cells,

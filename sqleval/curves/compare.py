@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from sqleval.binding.arguments import check_key_names
+from sqleval.binding.binding import Binding
 from sqleval.catalog.request import Request
 from sqleval.comparison.options import find_baseline
 from sqleval.comparison.pairs import Pairs, replace_input, write_presence
@@ -20,8 +22,6 @@ from sqleval.engines.audit import remove_audit
 from sqleval.errors import RequestError
 from sqleval.inference.bands import Band, compute_curve_p_value, find_simultaneous_band
 from sqleval.inference.libraries import np
-from sqleval.inputs.arguments import check_key_names
-from sqleval.inputs.binding import Binding
 from sqleval.resampling.cells import EXACT_ROWS, Input, count_rows
 from sqleval.resampling.intervals import LEAST_DEFINED
 

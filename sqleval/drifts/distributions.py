@@ -9,14 +9,14 @@ from typing import Any, Literal
 
 import polars as pl
 
+from sqleval.binding.binding import OVERALL
 from sqleval.common.sql_text import select
 from sqleval.compiler.bins import create_bins
 from sqleval.drifts.measures import Measure, measure
 from sqleval.drifts.samples import Counts, Sample
 from sqleval.engines.embedded import embedded
 from sqleval.errors import RequestError
-from sqleval.inputs.binding import OVERALL
-from sqleval.inputs.source import Source
+from sqleval.sources.source import Source
 
 #: The mean of Kolmogorov's distribution (1933), which the distance of two samples of one continuous
 #: distribution follows, times sqrt(1 / n + 1 / m); with ties it is smaller.

@@ -7,6 +7,7 @@ from typing import Any
 
 import polars as pl
 
+from sqleval.binding.arguments import check_key_names, check_text
 from sqleval.catalog.request import list_metrics
 from sqleval.common.sql_text import Scalar
 from sqleval.drifts.distributions import (
@@ -19,7 +20,6 @@ from sqleval.drifts.distributions import (
 from sqleval.drifts.measures import Measure, parse_measures
 from sqleval.drifts.samples import DISTRIBUTIONS, Sample, keep_stream, open_sample
 from sqleval.errors import DataError, RequestError
-from sqleval.inputs.arguments import check_key_names, check_text
 
 #: The columns of the result after its slice keys, and their types.
 COLUMNS: Mapping[str, Any] = {

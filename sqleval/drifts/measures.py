@@ -18,7 +18,7 @@ from sqleval.compiler.rewrite import bind_query, write_sql
 from sqleval.compiler.statement import Cte, Statement
 from sqleval.engines.embedded import embedded
 from sqleval.errors import RequestError
-from sqleval.inputs.source import Source
+from sqleval.sources.source import Source
 
 #: The measures of the shares of categories; the others are of the order of numbers.
 OF_SHARES = ("psi", "jensen_shannon", "hellinger")

@@ -11,6 +11,13 @@ from typing import Any, NamedTuple, cast
 
 import polars as pl
 
+from sqleval.binding.binding import Binding
+from sqleval.binding.canonical import write_canonical
+from sqleval.binding.lookup import find_column
+from sqleval.binding.positive import convert_positive
+from sqleval.binding.reading import read_drift_task
+from sqleval.binding.slice_keys import parse_slice_keys
+from sqleval.binding.whole_numbers import read_numbers_exactly
 from sqleval.common.columns import Column, is_number
 from sqleval.common.counts import format_row_count
 from sqleval.common.sql_text import select, write_present_test, write_with
@@ -23,16 +30,9 @@ from sqleval.frontend.first_values import FirstValues
 from sqleval.frontend.from_state import create_state_predictions
 from sqleval.frontend.predictions import Predictions
 from sqleval.frontend.texts import advise_on_texts
-from sqleval.inputs.binding import Binding
-from sqleval.inputs.canonical import write_canonical
-from sqleval.inputs.lookup import find_column
-from sqleval.inputs.opening import open_source
-from sqleval.inputs.positive import convert_positive
-from sqleval.inputs.reading import read_drift_task
-from sqleval.inputs.slice_keys import parse_slice_keys
-from sqleval.inputs.source import Source
-from sqleval.inputs.whole_numbers import read_numbers_exactly
 from sqleval.resampling.cells import Input, write_weight
+from sqleval.sources.opening import open_source
+from sqleval.sources.source import Source
 from sqleval.states.reading import open_states
 
 #: The roles whose distributions are compared, in the order of the result.

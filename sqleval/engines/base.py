@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 from sqleval.common.columns import Column
 from sqleval.common.sql_text import Value
 from sqleval.errors import DataError, EngineError, RequestError, SourceError, SqlevalError
-from sqleval.inputs.opening import open_source
-from sqleval.inputs.source import Source
+from sqleval.sources.opening import open_source
+from sqleval.sources.source import Source
 
 T = TypeVar("T")
 #: How the message of an error of an engine begins, by its kind.

@@ -18,8 +18,8 @@ from sqleval.common.sql_text import quote
 from sqleval.engines.waiting import wait_for
 from sqleval.engines.warehouse import Translated, Warehouse, check_source
 from sqleval.errors import EngineError, RequestError, SourceError, SqlevalError
-from sqleval.inputs.databases import write_subquery
-from sqleval.inputs.source import Source
+from sqleval.sources.database.naming import write_subquery
+from sqleval.sources.source import Source
 
 
 def write_empty(text: str) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 from sqleval.common.columns import Column, Kind
 from sqleval.common.sql_text import quote, write_literal
 from sqleval.engines.duckdb_connection import connect, convert_errors
-from sqleval.inputs.source import Source
+from sqleval.sources.source import Source
 
 #: A format of DuckDB's: day, month and year in some order, and perhaps a time of the day.
 _FORMAT = re.compile(r"%([dmyY])(\W)%([dmyY])\2%([dmyY])(.*)")

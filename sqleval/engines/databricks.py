@@ -9,8 +9,8 @@ from typing import Any
 import polars as pl
 
 from sqleval.common.columns import Column
+from sqleval.dialects.spark import find_error_class, name_type, shorten
 from sqleval.engines.connected import Connected, write_empty
-from sqleval.engines.spark_sql import find_error_class, name_type, shorten
 from sqleval.engines.warehouse import Translated
 from sqleval.errors import SqlevalError
 

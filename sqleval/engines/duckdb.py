@@ -37,8 +37,8 @@ from sqleval.engines.duckdb_databases import open_database_file
 from sqleval.engines.duckdb_files import attach_file
 from sqleval.engines.process import run_interruptibly
 from sqleval.errors import EngineError, SourceError, get_first_line
-from sqleval.inputs.source import Source
-from sqleval.inputs.stores import is_remote
+from sqleval.sources.source import Source
+from sqleval.sources.stores import is_remote
 
 T = TypeVar("T")
 logger = logging.getLogger("sqleval")

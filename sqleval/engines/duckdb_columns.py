@@ -21,8 +21,8 @@ from sqleval.engines.duckdb_connection import (
     user_connection_lock,
 )
 from sqleval.errors import EngineError, SourceError
-from sqleval.inputs.source import HIVE, FileStamp, Source
-from sqleval.inputs.stores import read_first_line
+from sqleval.sources.source import HIVE, FileStamp, Source
+from sqleval.sources.stores import read_first_line
 
 
 def _read_types_by_file(source: Source) -> tuple[list[str], dict[str, dict[str, str]]]:

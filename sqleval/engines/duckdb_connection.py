@@ -14,13 +14,13 @@ from typing import Any
 
 import duckdb
 
+from sqleval.binding.whole_numbers import WHOLE_BEFORE
 from sqleval.common.sql_text import quote, write_literal
 from sqleval.engines.confinement import confinement
 from sqleval.engines.duckdb_databases import list_named_files, open_files
 from sqleval.engines.process import cursor, raise_if_interrupted, read_no_text_ahead, restart
 from sqleval.errors import DataError, EngineError, RequestError, SourceError, SqlevalError
-from sqleval.inputs.source import PARQUET, FileStamp, Source
-from sqleval.inputs.whole_numbers import WHOLE_BEFORE
+from sqleval.sources.source import PARQUET, FileStamp, Source
 
 #: Classes of the errors that damaged Parquet files cause; the first is that of a page header.
 _DAMAGE = (

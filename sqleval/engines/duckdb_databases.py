@@ -15,14 +15,19 @@ from pathlib import Path
 
 import duckdb
 
+from sqleval.binding.where import find_quoted
 from sqleval.common.sql_text import quote, write_literal
 from sqleval.engines.duckdb_opening import confine_to, list_places, open_database
 from sqleval.errors import SourceError, get_first_line
-from sqleval.inputs.databases import choose_table, is_sqlite, write_subquery, write_table_name
-from sqleval.inputs.ducklake import LakeCatalogue
-from sqleval.inputs.files import list_roots
-from sqleval.inputs.source import Source
-from sqleval.inputs.where import find_quoted
+from sqleval.sources.database.naming import (
+    choose_table,
+    is_sqlite,
+    write_subquery,
+    write_table_name,
+)
+from sqleval.sources.files import list_roots
+from sqleval.sources.lake.ducklake import LakeCatalogue
+from sqleval.sources.source import Source
 
 #: A text in the relation of a source, which this package has written.
 _TEXT = re.compile(r"'((?:[^']|'')*)'")
@@ -128,7 +133,7 @@ def open_catalogue(path: str) -> Generator[LakeCatalogue]:
         If it is a SQLite file, and the driver is not installed.
     """
     if is_sqlite(path):
-        from sqleval.inputs.adbc import open_sqlite_catalogue  # late: few need it
+        from sqleval.sources.database.adbc import open_sqlite_catalogue  # late: few need it
 
         with open_sqlite_catalogue(path) as catalogue:
             yield catalogue

@@ -17,7 +17,7 @@ from sqleval.common.whole_file import create_file
 from sqleval.engines.duckdb_opening import limits, open_for_file
 from sqleval.engines.process import raise_if_interrupted
 from sqleval.errors import EngineError, RequestError, SourceError, StoreBusy, get_first_line
-from sqleval.inputs.databases import is_sqlite
+from sqleval.sources.database.naming import is_sqlite
 
 #: In DuckDB's messages for a database that another process or connection uses.
 _BUSY = ("could not set lock", "different configuration", "conflict", "unique file handle")

@@ -13,8 +13,8 @@ from sqleval.engines.base import Engine
 from sqleval.engines.duckdb_connection import connect, convert_errors
 from sqleval.engines.embedded import embedded
 from sqleval.engines.process import cursor, run_interruptibly
-from sqleval.inputs.opening import open_source
-from sqleval.inputs.source import Source
+from sqleval.sources.opening import open_source
+from sqleval.sources.source import Source
 
 #: The numbers of the tables: those of several threads are in one database.
 _numbers = count()

@@ -20,8 +20,8 @@ from sqleval.engines.snowflake import Snowflake
 from sqleval.engines.spark import Spark, is_spark
 from sqleval.engines.trino import Trino
 from sqleval.errors import EngineError, RequestError, get_first_line
-from sqleval.inputs.databases import find_database
-from sqleval.inputs.frames import is_adbc
+from sqleval.sources.database.naming import find_database
+from sqleval.sources.frames import is_adbc
 
 #: The attribute of a session that is its engine, which lives as long as the session does.
 _ENGINE = "_sqleval_engine"

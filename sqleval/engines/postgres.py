@@ -16,14 +16,14 @@ from sqleval.common.columns import Column
 from sqleval.common.imports import import_optional
 from sqleval.common.postgres import PostgresDatabase
 from sqleval.common.sql_text import quote
-from sqleval.engines.postgres_sql import read_field, rewrite, write_fields
+from sqleval.dialects.postgres import read_field, rewrite, write_fields
 from sqleval.engines.waiting import wait_for
 from sqleval.engines.warehouse import Translated, Warehouse, check_source
 from sqleval.errors import DataError, EngineError, SourceError, SqlevalError
-from sqleval.inputs.adbc import shorten_error
-from sqleval.inputs.databases import write_subquery
-from sqleval.inputs.postgres import find_postgres_table, open_reading
-from sqleval.inputs.source import Source
+from sqleval.sources.database.adbc import shorten_error
+from sqleval.sources.database.naming import write_subquery
+from sqleval.sources.database.postgres import find_postgres_table, open_reading
+from sqleval.sources.source import Source
 
 #: The beginnings of the SQLSTATE of errors over a value in the rows, and of what is not there or
 #: may not be read: PostgreSQL's manual, appendix A.

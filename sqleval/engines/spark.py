@@ -15,12 +15,12 @@ from sqleval.common.columns import Column
 from sqleval.common.imports import import_optional
 from sqleval.common.sql_text import Value, quote
 from sqleval.common.telemetry import start_statement_span
+from sqleval.dialects.spark import find_error_class, name_type, shorten, translate
 from sqleval.engines.base import BEGINNINGS, Engine
 from sqleval.engines.spark_files import is_path, read_files, read_paths
-from sqleval.engines.spark_sql import find_error_class, name_type, shorten, translate
 from sqleval.engines.waiting import listen_for_interrupts, wait_for
 from sqleval.errors import EngineError, RequestError, SourceError, SqlevalError
-from sqleval.inputs.source import Source
+from sqleval.sources.source import Source
 
 T = TypeVar("T")
 logger = logging.getLogger("sqleval")

@@ -12,9 +12,9 @@ from urllib.parse import unquote
 
 from sqleval.common.imports import import_optional
 from sqleval.errors import SourceError
-from sqleval.inputs.source import PARQUET
-from sqleval.inputs.stores import is_remote
-from sqleval.inputs.tables import find_table_kind
+from sqleval.sources.lake.tables import find_table_kind
+from sqleval.sources.source import PARQUET
+from sqleval.sources.stores import is_remote
 
 #: The readers of Spark by the ending of a path; a folder without one holds Parquet files.
 _READERS: Mapping[str, tuple[str, Mapping[str, str]]] = {

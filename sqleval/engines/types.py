@@ -7,11 +7,11 @@ from typing import Any
 
 import polars as pl
 
+from sqleval.binding.binding import Binding
 from sqleval.common.columns import Column
 from sqleval.engines.base import Engine
 from sqleval.engines.embedded import embedded
 from sqleval.errors import RequestError
-from sqleval.inputs.binding import Binding
 
 #: Types that no Polars type holds, alone or within another one; names of fields may be quoted.
 _HOLDS_NO_KEY = re.compile(r"\bINTERVAL\b|\bUNION\(")

@@ -13,13 +13,13 @@ import sqlglot
 from sqlglot import exp
 
 from sqleval.common.arrow import ArrowStream
-from sqleval.common.rewrites import adapt, put_nulls_last
 from sqleval.common.sql_text import Value
 from sqleval.common.telemetry import start_statement_span
+from sqleval.dialects.rewrites import adapt, put_nulls_last
 from sqleval.engines.base import BEGINNINGS, Engine
 from sqleval.engines.embedded import embedded
 from sqleval.errors import EngineError, RequestError, SqlevalError
-from sqleval.inputs.source import Source
+from sqleval.sources.source import Source
 
 T = TypeVar("T")
 logger = logging.getLogger("sqleval")

@@ -7,9 +7,9 @@ import sqlglot
 from sqlglot import ErrorLevel, exp
 from sqlglot.errors import SqlglotError, UnsupportedError
 
-from sqleval.catalog import portable
 from sqleval.common.names import find_nearest
-from sqleval.common.rewrites import adapt
+from sqleval.dialects import portable
+from sqleval.dialects.rewrites import adapt
 from sqleval.errors import RequestError
 
 #: The name of each dialect, in alphabetical order.

@@ -9,6 +9,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.optimizer.qualify import qualify
 
+from sqleval.binding.binding import Binding, Task
 from sqleval.catalog.catalogue import builtin
 from sqleval.catalog.contract import Relation
 from sqleval.catalog.parameters import Param
@@ -22,7 +23,6 @@ from sqleval.compiler.input_rows import RowRelations
 from sqleval.compiler.reducers import Folding, write_fold
 from sqleval.compiler.rewrite import FileText, bind_query
 from sqleval.compiler.substitution import Substitution
-from sqleval.inputs.binding import Binding, Task
 
 #: Prefix of every relation inside a macro, so that none hides a table of the user's.
 PREFIX = "_sqleval_"

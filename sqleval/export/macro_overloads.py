@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
+from sqleval.binding.binding import Binding
 from sqleval.catalog import request
 from sqleval.catalog.catalogue import builtin
 from sqleval.catalog.contract import Relation
@@ -31,7 +32,6 @@ from sqleval.export.macro_files import (
     name_relation,
     quote_argument,
 )
-from sqleval.inputs.binding import Binding
 
 _AUDIT = f"'{PREFIX}audit'"
 

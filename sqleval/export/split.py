@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from sqleval.binding.lookup import list_names
 from sqleval.common.columns import Column
 from sqleval.errors import RequestError
 from sqleval.export import dialects
-from sqleval.inputs.lookup import list_names
-from sqleval.inputs.source import Source
+from sqleval.sources.source import Source
 from sqleval.splits.statement import build_split
 
 

@@ -6,7 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, cast
 
-from sqleval.catalog import portable, request
+from sqleval.binding.arguments import check_level
+from sqleval.binding.binding import Binding, Nulls, Task, list_columns_read
+from sqleval.binding.model_columns import Named, has_classes_of_models
+from sqleval.binding.roles import bind, take_common_rows
+from sqleval.catalog import request
 from sqleval.catalog.catalogue import builtin
 from sqleval.catalog.request import Request
 from sqleval.catalog.roles import ROLES, must_be_finite
@@ -18,13 +22,10 @@ from sqleval.compiler.curve import compile_curve
 from sqleval.compiler.metrics import compile_metrics
 from sqleval.compiler.rows import list_internal_columns
 from sqleval.compiler.statement import Statement
+from sqleval.dialects import portable
 from sqleval.errors import RequestError
 from sqleval.export import dialects
-from sqleval.inputs.arguments import check_level
-from sqleval.inputs.binding import Binding, Nulls, Task, list_columns_read
-from sqleval.inputs.model_columns import Named, has_classes_of_models
-from sqleval.inputs.roles import bind, take_common_rows
-from sqleval.inputs.source import Source
+from sqleval.sources.source import Source
 
 #: Placeholders for the table and the table of labels, until the statement is translated.
 _INPUT, _LABELS = "_input", "_late"
@@ -316,7 +317,7 @@ def build_statement(
     is_ordered : bool
         Whether the rows have an order, which a subquery does not need.
     problems_by : str
-        As for `sqleval.inputs.binding.Binding`.
+        As for `sqleval.binding.binding.Binding`.
     """
     dialects.check_dialect(dialect)
     binding = _bind_table(metrics, dialect, labels, dict(roles))

@@ -4,10 +4,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, cast
 
-from sqleval.catalog import portable
+from sqleval.binding.binding import Binding
+from sqleval.binding.lookup import Columns
+from sqleval.binding.roles import bind, take_common_rows
+from sqleval.binding.slice_keys import SliceKey, add_slice_keys, parse_slice_keys
+from sqleval.binding.where import check_condition, find_partition_conditions, keep_nan
+from sqleval.binding.whole_numbers import read_numbers_exactly
 from sqleval.catalog.catalogue import Catalogue, builtin
 from sqleval.catalog.roles import name_argument
 from sqleval.common.columns import Column
+from sqleval.dialects import portable
 from sqleval.engines.base import Engine
 from sqleval.engines.embedded import embedded
 from sqleval.engines.types import find_key_types
@@ -15,14 +21,8 @@ from sqleval.errors import DataError, EngineError, RequestError, SourceError, Sq
 from sqleval.frontend.first_values import FirstValues
 from sqleval.frontend.predictions import Predictions
 from sqleval.frontend.texts import advise_on_texts
-from sqleval.inputs.binding import Binding
-from sqleval.inputs.frames import load_relation
-from sqleval.inputs.lookup import Columns
-from sqleval.inputs.roles import bind, take_common_rows
-from sqleval.inputs.slice_keys import SliceKey, add_slice_keys, parse_slice_keys
-from sqleval.inputs.source import Source
-from sqleval.inputs.where import check_condition, find_partition_conditions, keep_nan
-from sqleval.inputs.whole_numbers import read_numbers_exactly
+from sqleval.sources.frames import load_relation
+from sqleval.sources.source import Source
 
 
 def bind_source(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import polars as pl
 
+from sqleval.binding.binding import Binding
 from sqleval.common.sql_text import select, write_with
 from sqleval.compiler.rows import write_row_count
-from sqleval.inputs.binding import Binding
 from sqleval.resampling.cells import Input, write_rows
 from sqleval.resampling.values import replace_models
 

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import cast
 
+from sqleval.binding.binding import Binding
 from sqleval.catalog.roles import name_argument
 from sqleval.common.visible import escape_html, show_controls
-from sqleval.inputs.binding import Binding
 
 
 def _list_roles(binding: Binding) -> dict[str, object]:

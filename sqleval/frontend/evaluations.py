@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Self
 
 import polars as pl
 
+from sqleval.binding.arguments import RESAMPLING_METHODS, check_level
+from sqleval.binding.lookup import find_column
 from sqleval.catalog import request
 from sqleval.catalog.catalogue import Catalogue, builtin
 from sqleval.compiler.bins import parse_bins
@@ -21,8 +23,6 @@ from sqleval.frontend.lazy import Finish, LazyStatements
 from sqleval.frontend.schema import TALL, get_class_type
 from sqleval.inference.libraries import load_library
 from sqleval.inference.rates import add_exact_ends
-from sqleval.inputs.arguments import RESAMPLING_METHODS, check_level
-from sqleval.inputs.lookup import find_column
 
 if TYPE_CHECKING:
     from sqleval.common.columns import Column

@@ -1,14 +1,14 @@
-"""Reads the first values of columns, by which the input is read (`sqleval.inputs.reading`)."""
+"""Reads the first values of columns, by which the input is read (`sqleval.binding.reading`)."""
 
 from collections.abc import Sequence
 from math import isnan
 from typing import NamedTuple
 
+from sqleval.binding.binding import Labels
 from sqleval.common.columns import NUMBERS, Column
 from sqleval.common.sql_text import quote
 from sqleval.engines.base import Engine
-from sqleval.inputs.binding import Labels
-from sqleval.inputs.source import Source
+from sqleval.sources.source import Source
 
 #: The rows that are looked at.
 _ROWS = 1000

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from sqleval.binding.binding import Binding, Definition, Period
+from sqleval.binding.key_sets import parse_sets
+from sqleval.binding.lookup import Columns, find_column, list_unique_names
+from sqleval.binding.roles import check_threshold
+from sqleval.binding.where import check_condition, keep_nan, replace_column
 from sqleval.catalog.catalogue import Catalogue
 from sqleval.common.columns import Column
 from sqleval.common.numbers import convert_scalar
 from sqleval.errors import RequestError
 from sqleval.frontend.binding import create_predictions
 from sqleval.frontend.predictions import Predictions
-from sqleval.inputs.binding import Binding, Definition, Period
-from sqleval.inputs.key_sets import parse_sets
-from sqleval.inputs.lookup import Columns, find_column, list_unique_names
-from sqleval.inputs.roles import check_threshold
-from sqleval.inputs.source import Source
-from sqleval.inputs.where import check_condition, keep_nan, replace_column
+from sqleval.sources.source import Source
 from sqleval.states.reading import open_states, read_definition, write_longer_period_sql
 
 

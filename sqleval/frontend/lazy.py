@@ -8,12 +8,14 @@ from typing import Any
 
 import polars as pl
 
-from sqleval.catalog.portable import find_unportable
+from sqleval.binding.binding import Binding, list_columns_read
+from sqleval.binding.where import write_key_condition
 from sqleval.common.sql_text import Value
 from sqleval.common.telemetry import keep_span
 from sqleval.compiler.bins import Bins, create_bins, fit_bins
 from sqleval.compiler.builder import Plan
 from sqleval.compiler.statement import Statement
+from sqleval.dialects.portable import find_unportable
 from sqleval.engines.audit import remove_audit, report_audit
 from sqleval.engines.base import Engine
 from sqleval.engines.lazy_frames import create_lazy_frame
@@ -34,9 +36,7 @@ from sqleval.frontend.plan import (
     write_score_sample,
 )
 from sqleval.frontend.schema import HIDDEN
-from sqleval.inputs.binding import Binding, list_columns_read
-from sqleval.inputs.source import Source
-from sqleval.inputs.where import write_key_condition
+from sqleval.sources.source import Source
 
 # Polars runs this module in a thread of its own, where no signal arrives. After Ctrl-C its next
 # operation raises, so a trivial operation shows whether the user has interrupted.

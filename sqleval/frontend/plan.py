@@ -6,12 +6,12 @@ from typing import Any
 
 import polars as pl
 
+from sqleval.binding.binding import Binding
 from sqleval.common.columns import Column
 from sqleval.common.sql_text import quote, write_present_test
 from sqleval.compiler.buckets import Buckets
 from sqleval.engines.base import Engine
-from sqleval.inputs.binding import Binding
-from sqleval.inputs.source import Source
+from sqleval.sources.source import Source
 
 
 def write_probe(binding: Binding, column: Column, rows: int | None) -> str:

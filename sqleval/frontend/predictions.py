@@ -7,6 +7,8 @@ from typing import Any
 
 import polars as pl
 
+from sqleval.binding.arguments import check_level
+from sqleval.binding.roles import check_threshold
 from sqleval.catalog import request
 from sqleval.common.numbers import convert_scalar
 from sqleval.common.sql_text import Value
@@ -21,8 +23,6 @@ from sqleval.frontend.description import write_line, write_table
 from sqleval.frontend.evaluations import Metrics
 from sqleval.frontend.plan import BITS_OF_CURVES
 from sqleval.frontend.schema import get_column_type
-from sqleval.inputs.arguments import check_level
-from sqleval.inputs.roles import check_threshold
 from sqleval.resampling.deferred import defer_frame
 
 

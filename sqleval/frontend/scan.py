@@ -12,21 +12,21 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from sqleval.binding.arguments import check_roles
 from sqleval.catalog.roles import check_added
 from sqleval.common.imports import pause_garbage_collector
 from sqleval.common.numbers import convert_scalar
 from sqleval.engines.embedded import embedded
 from sqleval.engines.opening import open_engine, refuse_options
 from sqleval.engines.waiting import notice_interrupts
-from sqleval.inputs.arguments import check_roles
-from sqleval.inputs.opening import open_source
+from sqleval.sources.opening import open_source
 
 if TYPE_CHECKING:
+    from sqleval.binding.binding import Nulls
     from sqleval.catalog import Catalogue
     from sqleval.common.sql_text import Scalar
     from sqleval.frontend.evaluations import Metrics
     from sqleval.frontend.predictions import Predictions
-    from sqleval.inputs.binding import Nulls
 
 
 def scan(

@@ -2,8 +2,8 @@
 
 import polars as pl
 
+from sqleval.binding.binding import Binding
 from sqleval.common.columns import is_integer
-from sqleval.inputs.binding import Binding
 
 #: The columns of a result of metrics after its slice keys.
 TALL = pl.Schema(

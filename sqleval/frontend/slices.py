@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
+from sqleval.binding.binding import OVERALL, Binding
 from sqleval.catalog.request import Request, format_request
 from sqleval.compiler.metric_rows import has_class_column
 from sqleval.errors import RequestError
-from sqleval.inputs.binding import OVERALL, Binding
 
 
 def apply_slice_options(

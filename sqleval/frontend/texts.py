@@ -4,7 +4,7 @@ import re
 
 from sqleval.common.sql_text import quote
 from sqleval.engines.base import Engine
-from sqleval.inputs.source import Source
+from sqleval.sources.source import Source
 
 #: So many rows are looked at.
 _ROWS = 1000

@@ -88,7 +88,7 @@ RESTATED = pl.Schema(
         "reason": pl.String,
     }
 )
-#: What each job has settled about its rows (`jobs.settling`), the last row of an input counts.
+#: What each job has settled about its rows (`jobs.running.settling`); the last row counts.
 SETTLED = pl.Schema(
     {
         "job": pl.String,

@@ -6,17 +6,17 @@ from decimal import Decimal
 from functools import partial
 from typing import Any, NamedTuple
 
+from sqleval.binding.reading import read_label, read_task
 from sqleval.common.sql_text import quote, write_present_test
 from sqleval.engines.embedded import embedded
 from sqleval.errors import DataError, RequestError
 from sqleval.frontend.first_values import FirstValues
 from sqleval.frontend.scan import scan
-from sqleval.inputs.reading import read_label, read_task
-from sqleval.inputs.source import Source
 from sqleval.inspection import roles as by_name
 from sqleval.inspection.columns import Facts, read_rows
 from sqleval.inspection.findings import Finding, format_number, format_share, problem, write_name
 from sqleval.inspection.roles import Role, Roles
+from sqleval.sources.source import Source
 
 #: More rows are binned for an AUC: it is then known to 0.001, in a tenth of the time.
 _MOST_EXACT = 1_000_000

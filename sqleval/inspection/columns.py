@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 from sqleval.common.columns import Column, Kind, is_float
 from sqleval.common.sql_text import quote, write_present_test
 from sqleval.engines.embedded import embedded
-from sqleval.inputs.source import Source
 from sqleval.inspection.findings import Finding, format_number, format_share
+from sqleval.sources.source import Source
 
 #: Up to this size distinct values are counted exactly; beyond, that takes five times as long and
 #: nine times the memory (6 million rows of 10 columns).

@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import Any, cast
 
+from sqleval.binding.arguments import SOURCE_OPTIONS
+from sqleval.binding.model_columns import nest_classes
 from sqleval.catalog.tasks import has_several_classes
 from sqleval.common.visible import show_controls
-from sqleval.inputs.arguments import SOURCE_OPTIONS
-from sqleval.inputs.model_columns import nest_classes
 from sqleval.inspection.roles import Roles
 
 

@@ -9,11 +9,11 @@ from typing import NamedTuple
 from sqleval.common.columns import Column, is_number
 from sqleval.common.sql_text import quote, write_literal, write_present_test, write_scalar
 from sqleval.engines.embedded import embedded
-from sqleval.inputs.files import open_files
-from sqleval.inputs.source import Source
 from sqleval.inspection.choosing import Choice, Inspected, find_positive
 from sqleval.inspection.columns import Facts, read_rows
 from sqleval.inspection.findings import Finding, format_number, format_share, problem
+from sqleval.sources.files import open_files
+from sqleval.sources.source import Source
 
 #: How many standard errors a value must differ by.
 _ERRORS = 5

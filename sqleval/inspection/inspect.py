@@ -5,13 +5,11 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from sqleval.binding.lookup import Columns, find_column, list_names
+from sqleval.binding.where import check_condition, keep_nan
 from sqleval.engines.embedded import embedded
 from sqleval.errors import EngineError, RequestError
 from sqleval.frontend.binding import find_reason
-from sqleval.inputs.lookup import Columns, find_column, list_names
-from sqleval.inputs.opening import open_source
-from sqleval.inputs.source import Source
-from sqleval.inputs.where import check_condition, keep_nan
 from sqleval.inspection import checks
 from sqleval.inspection.choosing import (
     MOST_OTHERS,
@@ -26,6 +24,8 @@ from sqleval.inspection.days import check_days
 from sqleval.inspection.files import compare_files, describe_all_files
 from sqleval.inspection.findings import Finding, problem
 from sqleval.inspection.roles import Roles
+from sqleval.sources.opening import open_source
+from sqleval.sources.source import Source
 
 _Columns = str | Sequence[str] | Mapping[str, str] | None
 

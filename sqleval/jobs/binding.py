@@ -6,6 +6,9 @@ from datetime import UTC, datetime, timedelta
 
 import polars as pl
 
+from sqleval.binding.binding import Binding
+from sqleval.binding.canonical import write_keys
+from sqleval.binding.model_columns import has_classes_of_models
 from sqleval.catalog.tasks import has_several_classes
 from sqleval.common.periods import find_end, find_start
 from sqleval.common.sql_text import quote, write_literal
@@ -16,17 +19,14 @@ from sqleval.engines.warehouse import Warehouse
 from sqleval.errors import RequestError
 from sqleval.frontend.binding import bind_source
 from sqleval.frontend.predictions import Predictions
-from sqleval.inputs.binding import Binding
-from sqleval.inputs.canonical import write_keys
-from sqleval.inputs.model_columns import has_classes_of_models
-from sqleval.inputs.opening import open_source
-from sqleval.inputs.snapshots import Snapshot
-from sqleval.inputs.source import Source
-from sqleval.inputs.verify import verify_source
 from sqleval.jobs import states
 from sqleval.jobs.definitions import read_roles
 from sqleval.jobs.file.model import Job
-from sqleval.jobs.lake import PERIOD, Lake, add_period, open_with_period
+from sqleval.jobs.periods.lake import PERIOD, Lake, add_period, open_with_period
+from sqleval.sources.lake.snapshots import Snapshot
+from sqleval.sources.opening import open_source
+from sqleval.sources.source import Source
+from sqleval.sources.verify import verify_source
 
 
 def bind_periods(

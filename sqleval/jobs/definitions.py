@@ -14,6 +14,7 @@ from typing import Any, cast
 import polars as pl
 from pydantic_core import to_json
 
+from sqleval.binding.model_columns import has_classes_of_models
 from sqleval.catalog import request
 from sqleval.catalog.contract import Relation
 from sqleval.catalog.request import Request
@@ -22,7 +23,6 @@ from sqleval.catalog.tasks import TASKS
 from sqleval.compiler.expected import find_obstacle
 from sqleval.errors import RequestError
 from sqleval.history.store import DIGITS
-from sqleval.inputs.model_columns import has_classes_of_models
 from sqleval.jobs.file.model import Job
 
 #: The roles and options of the binding, in the order of the hashed text.

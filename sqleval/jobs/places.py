@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from sqleval.errors import RequestError
 from sqleval.history.opening import is_folder
-from sqleval.inputs.stores import is_remote, split_kind
 from sqleval.jobs.file.model import Job
-from sqleval.jobs.listing import Listing
+from sqleval.jobs.periods.listing import Listing
+from sqleval.sources.stores import is_remote, split_kind
 
 #: The schemes of outputs that may be URLs.
 _SCHEMES: Mapping[str, Sequence[str]] = {

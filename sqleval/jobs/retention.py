@@ -11,7 +11,7 @@ from sqleval.history.retention import (
 )
 from sqleval.history.store import Store, list_values, retry_while_busy
 from sqleval.jobs.file.model import Job
-from sqleval.jobs.missing import STEADY_PERIODS
+from sqleval.jobs.judging.missing import STEADY_PERIODS
 
 #: A run makes the store smaller if it removed at least this share of the results.
 _SHARE = 0.1

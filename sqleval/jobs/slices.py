@@ -4,14 +4,14 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from sqleval.binding.slice_keys import parse_slice_keys as parse_expressions
+from sqleval.binding.slice_keys import write_key
 from sqleval.common.sql_text import quote, write_literal
 from sqleval.engines.embedded import embedded
 from sqleval.history.store import parse_slice_keys
-from sqleval.inputs.slice_keys import parse_slice_keys as parse_expressions
-from sqleval.inputs.slice_keys import write_key
 from sqleval.jobs.definitions import define_keys
 from sqleval.jobs.file.model import Job
-from sqleval.jobs.lake import Lake, open_with_period
+from sqleval.jobs.periods.lake import Lake, open_with_period
 
 
 def write_slices(frame: pl.DataFrame, names: Sequence[str]) -> pl.Series:

@@ -9,18 +9,18 @@ from typing import Any
 
 import polars as pl
 
+from sqleval.binding.binding import Definition
 from sqleval.catalog import request
 from sqleval.common.sql_text import write_literal
 from sqleval.common.whole_file import remove_drafts
 from sqleval.errors import RequestError, SourceError, SqlevalError
 from sqleval.frontend.from_state import create_state_predictions
 from sqleval.frontend.predictions import Predictions
-from sqleval.inputs.binding import Definition
-from sqleval.inputs.verify import verify_source
 from sqleval.jobs.definitions import define_keys, write_input_text
 from sqleval.jobs.file.model import Job
-from sqleval.jobs.lake import open_job_files
-from sqleval.jobs.listing import list_source
+from sqleval.jobs.periods.lake import open_job_files
+from sqleval.jobs.periods.listing import list_source
+from sqleval.sources.verify import verify_source
 from sqleval.states.copies import OWNER
 from sqleval.states.files import write_state
 from sqleval.states.reading import read_definition, unify_columns, write_longer_period_sql

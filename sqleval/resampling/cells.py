@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
+from sqleval.binding.binding import SQUARES, Binding, list_columns_read
 from sqleval.common.columns import Column
 from sqleval.common.counts import format_row_count
 from sqleval.common.sql_text import Value, quote, select, write_with
@@ -16,9 +17,8 @@ from sqleval.compiler import rows
 from sqleval.compiler.weights import LEAST_SHARE, WHOLE, WHOLE_WEIGHT
 from sqleval.engines.base import Engine
 from sqleval.errors import DataError
-from sqleval.inputs.binding import SQUARES, Binding, list_columns_read
-from sqleval.inputs.source import Source
 from sqleval.resampling.values import Values
+from sqleval.sources.source import Source
 
 #: Up to this many rows, scores are not rounded; above, to the first of these numbers of bits.
 EXACT_ROWS = 2_000
@@ -92,7 +92,7 @@ class Cells(NamedTuple):
     keys : tuple of str
         The slice keys, then those of folds.
     roles : dict
-        The roles of the values, as `inputs.roles.bind` takes them.
+        The roles of the values, as `binding.roles.bind` takes them.
     bits : int
         The significant bits of the scores; 0 where they are exact.
     is_clustered : bool

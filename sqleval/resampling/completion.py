@@ -8,12 +8,12 @@ from typing import NamedTuple, TypeGuard
 
 import polars as pl
 
+from sqleval.binding.arguments import RESAMPLING_METHODS
 from sqleval.catalog.request import PER_CLASS, Request, format_request
 from sqleval.common.sql_text import Value
 from sqleval.compiler.intervals import FEW_ROWS, INFINITE, MIN_PAIRS, read_range
 from sqleval.compiler.metric_rows import NO_CLOSED_FORM, NO_SUM, POOLED
 from sqleval.errors import RequestError
-from sqleval.inputs.arguments import RESAMPLING_METHODS
 from sqleval.resampling.cells import EXACT_ROWS, Cells, Input, count_cells
 from sqleval.resampling.intervals import LEAST_DEFINED, find_intervals
 from sqleval.resampling.replicates import evaluate_replicates

@@ -9,6 +9,8 @@ from typing import Any
 
 import polars as pl
 
+from sqleval.binding.binding import Binding
+from sqleval.binding.roles import bind
 from sqleval.catalog.catalogue import builtin
 from sqleval.catalog.request import Request
 from sqleval.common.sql_text import quote
@@ -19,11 +21,9 @@ from sqleval.engines.audit import remove_audit
 from sqleval.engines.base import Engine
 from sqleval.engines.embedded import embedded
 from sqleval.errors import DataError
-from sqleval.inputs.binding import Binding
-from sqleval.inputs.opening import open_source
-from sqleval.inputs.roles import bind
-from sqleval.inputs.source import Source
 from sqleval.resampling.cells import Cells
+from sqleval.sources.opening import open_source
+from sqleval.sources.source import Source
 
 #: The replicate that is the sample itself.
 SAMPLE = 0

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from sqleval.binding.binding import Binding
 from sqleval.catalog.request import Request
 from sqleval.catalog.roles import ROLES, name_argument
 from sqleval.common.sql_text import Value
@@ -13,7 +14,6 @@ from sqleval.compiler import rows
 from sqleval.compiler.classes import write_class, write_predicted_class
 from sqleval.compiler.requirements import collect_values
 from sqleval.compiler.singles import write_decision
-from sqleval.inputs.binding import Binding
 from sqleval.resampling.rounding import write_number, write_rounded, write_score
 
 

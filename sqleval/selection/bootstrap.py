@@ -7,10 +7,10 @@ from typing import Any
 
 import polars as pl
 
+from sqleval.binding.lookup import list_names
 from sqleval.catalog.catalogue import builtin
 from sqleval.catalog.request import list_metrics
 from sqleval.errors import RequestError
-from sqleval.inputs.lookup import list_names
 from sqleval.selection.resample import evaluate_folds, list_slice_keys, refuse_names
 
 #: Expected share of distinct rows in a bootstrap sample, 1 - 1/e.

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
+from sqleval.binding.lookup import list_names
 from sqleval.catalog.request import find_direction
 from sqleval.errors import RequestError
-from sqleval.inputs.lookup import list_names
 from sqleval.selection.resample import evaluate_folds, list_slice_keys, refuse_names
 
 _RESULT = (

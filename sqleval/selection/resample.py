@@ -7,6 +7,10 @@ from typing import Any, cast
 
 import polars as pl
 
+from sqleval.binding.arguments import check_level
+from sqleval.binding.binding import name_set
+from sqleval.binding.key_sets import parse_sets
+from sqleval.binding.lookup import list_names
 from sqleval.catalog.catalogue import Catalogue
 from sqleval.catalog.request import find_direction
 from sqleval.common.counts import format_row_count
@@ -14,10 +18,6 @@ from sqleval.common.numbers import is_real_number
 from sqleval.common.sql_text import quote
 from sqleval.errors import DataError, RequestError
 from sqleval.frontend.scan import scan
-from sqleval.inputs.arguments import check_level
-from sqleval.inputs.binding import name_set
-from sqleval.inputs.key_sets import parse_sets
-from sqleval.inputs.lookup import list_names
 from sqleval.selection.student import find_t_quantile
 
 #: Names that no slice key of `resample` may have.

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
+from sqleval.binding.lookup import Columns, find_column, list_names
 from sqleval.catalog.catalogue import builtin
 from sqleval.common.columns import Column
 from sqleval.common.sql_text import quote, write_key_equality
@@ -18,8 +19,7 @@ from sqleval.engines.base import Engine
 from sqleval.engines.embedded import embedded
 from sqleval.engines.opening import open_engine
 from sqleval.errors import RequestError
-from sqleval.inputs.lookup import Columns, find_column, list_names
-from sqleval.inputs.source import Source
+from sqleval.sources.source import Source
 from sqleval.splits.split import open_rows
 from sqleval.splits.statement import name_columns, write_stratum_text, write_time_number
 

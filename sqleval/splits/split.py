@@ -15,8 +15,8 @@ from sqleval.engines.lazy_frames import create_lazy_frame
 from sqleval.engines.opening import open_engine, refuse_options
 from sqleval.engines.warehouse import Warehouse
 from sqleval.errors import RequestError
-from sqleval.inputs.opening import open_source
-from sqleval.inputs.source import Source
+from sqleval.sources.opening import open_source
+from sqleval.sources.source import Source
 from sqleval.splits.statement import Split, build_split
 from sqleval.splits.units import add_units, check_units, take_units
 

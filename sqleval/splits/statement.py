@@ -9,7 +9,9 @@ from typing import Any, NamedTuple
 import polars as pl
 from sqlglot import exp
 
-from sqleval.catalog import graph, portable
+from sqleval.binding.lookup import Columns, find_column, list_names
+from sqleval.binding.where import check_condition, keep_nan
+from sqleval.catalog import graph
 from sqleval.catalog.catalogue import builtin
 from sqleval.catalog.contract import Relation
 from sqleval.catalog.relations import CONTRACT
@@ -17,13 +19,12 @@ from sqleval.common.columns import Column, is_number
 from sqleval.common.sql_text import Value, quote, write_key_equality, write_literal
 from sqleval.compiler import rewrite
 from sqleval.compiler.statement import Cte, Statement
+from sqleval.dialects import portable
 from sqleval.engines.base import Engine
 from sqleval.engines.embedded import embedded
 from sqleval.engines.types import find_polars_types
 from sqleval.errors import RequestError
-from sqleval.inputs.lookup import Columns, find_column, list_names
-from sqleval.inputs.source import Source
-from sqleval.inputs.where import check_condition, keep_nan
+from sqleval.sources.source import Source
 from sqleval.splits.methods import Method, find_method, parse_seconds
 
 #: Types that every engine converts to the same text.

@@ -13,7 +13,7 @@ import polars as pl
 from sqleval.common.sql_text import write_literal
 from sqleval.engines.embedded import embedded
 from sqleval.errors import SourceError
-from sqleval.inputs.source import Source
+from sqleval.sources.source import Source
 
 #: The key of a file's metadata that names the job that has written it, one file a period.
 OWNER = "sqleval.job"

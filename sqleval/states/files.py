@@ -10,7 +10,7 @@ import polars as pl
 from sqleval.common.whole_file import replace_file
 from sqleval.engines.embedded import embedded
 from sqleval.errors import EngineError, SqlevalError, get_first_line
-from sqleval.inputs.stores import is_remote
+from sqleval.sources.stores import is_remote
 
 
 def write_state(frame: pl.DataFrame, path: str, metadata: dict[str, str] | None = None) -> None:

@@ -10,6 +10,16 @@ from zoneinfo import available_timezones
 
 import polars as pl
 
+from sqleval.binding.binding import (
+    KEY_PREFIX,
+    MODEL_PREFIX,
+    ROLE_PREFIX,
+    SQUARES,
+    Binding,
+    Definition,
+    Period,
+)
+from sqleval.binding.lookup import find_column, list_unique_names
 from sqleval.catalog import request
 from sqleval.catalog.catalogue import Catalogue
 from sqleval.catalog.roles import ROLES, find_unsupported
@@ -26,17 +36,7 @@ from sqleval.compiler.statement import Statement
 from sqleval.engines.base import Engine
 from sqleval.engines.types import find_key_types, find_polars_types
 from sqleval.errors import RequestError
-from sqleval.inputs.binding import (
-    KEY_PREFIX,
-    MODEL_PREFIX,
-    ROLE_PREFIX,
-    SQUARES,
-    Binding,
-    Definition,
-    Period,
-)
-from sqleval.inputs.lookup import find_column, list_unique_names
-from sqleval.inputs.source import Source
+from sqleval.sources.source import Source
 
 VERSION = 2
 #: The columns that a state has besides its slice keys and sums.

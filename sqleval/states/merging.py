@@ -6,10 +6,10 @@ import json
 
 import polars as pl
 
+from sqleval.binding.binding import SQUARES
 from sqleval.catalog.header import CENTRE, VARIANCE
 from sqleval.common.sql_text import quote, select, write_literal, write_squared_deviations
 from sqleval.engines.embedded import embedded
-from sqleval.inputs.binding import SQUARES
 from sqleval.states.making import RESERVED_COLUMNS, order_keys
 from sqleval.states.reading import name_ending, open_states, read_definition
 

@@ -10,6 +10,8 @@ from typing import Any, cast
 
 import polars as pl
 
+from sqleval.binding.binding import KEY_PREFIX, SQUARES, Definition
+from sqleval.binding.lookup import Columns
 from sqleval.catalog.tasks import TASKS
 from sqleval.common.columns import Column
 from sqleval.common.counts import format_row_count
@@ -17,11 +19,9 @@ from sqleval.common.periods import GRAINS, parse_grain
 from sqleval.common.sql_text import write_literal
 from sqleval.engines.embedded import embedded
 from sqleval.errors import RequestError, SourceError
-from sqleval.inputs.binding import KEY_PREFIX, SQUARES, Definition
-from sqleval.inputs.lookup import Columns
-from sqleval.inputs.opening import open_source
-from sqleval.inputs.source import FileStamp, Source
-from sqleval.inputs.verify import verify_source
+from sqleval.sources.opening import open_source
+from sqleval.sources.source import FileStamp, Source
+from sqleval.sources.verify import verify_source
 from sqleval.states.copies import refuse_copies
 from sqleval.states.making import VERSION
 

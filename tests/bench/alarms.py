@@ -1,7 +1,7 @@
 """False alarms and found drops of nightly gates on the AUC, by simulation.
 
 Rows have normal scores (the positives shifted), so that the true AUC is known; each night and slice
-has its AUC with DeLong's interval, and `sqleval.jobs.judging` judges them as in a job. Prints
+has its AUC with DeLong's interval, and `sqleval.jobs.judging.judge` judges them as in a job. Prints
 Markdown tables.
 
     python -m tests.bench.alarms             three years a table; about eight minutes
@@ -22,7 +22,7 @@ from scipy import stats
 from sqleval.history.duckdb import DuckDB
 from sqleval.history.store import RESULTS
 from sqleval.jobs.file.model import Job
-from sqleval.jobs.judging import judge_gates
+from sqleval.jobs.judging.judge import judge_gates
 from sqleval.jobs.past import read_past
 
 Array = np.ndarray[Any, Any]

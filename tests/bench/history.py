@@ -20,9 +20,9 @@ import numpy as np
 import polars as pl
 import yaml
 
-from sqleval.jobs.counting import read_lake
 from sqleval.jobs.file.reading import read_job
-from sqleval.jobs.run import open_job_store
+from sqleval.jobs.periods.counting import read_lake
+from sqleval.jobs.running.run import open_job_store
 
 FIRST, SLICES, EACH = date(2020, 1, 1), 1000, 8
 METRICS = ["roc_auc", "log_loss", "brier_score", "accuracy", "prevalence"]

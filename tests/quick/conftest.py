@@ -1,5 +1,5 @@
 """The rows in one Parquet file, and what they evaluate to."""
 
-from tests.core.inputs import conftest as files
+from tests.core.sources import conftest as files
 
 one_file, expected = files.one_file, files.expected

@@ -1,4 +1,4 @@
-"""Writes ``tests/core/inputs/ducklakes.tar.xz``, DuckLakes that DuckDB's own extension has made.
+"""Writes ``tests/core/sources/ducklakes.tar.xz``, DuckLakes that DuckDB's own extension has made.
 
 The extension is there for DuckDB 1.5.5 alone, in an environment of its own::
 
@@ -73,7 +73,7 @@ MERGES = {
     "expired": [_DAY.format(5), _DAY.format(6), _MERGE,
                 "CALL ducklake_expire_snapshots('l', older_than => now())"],
 }  # fmt: skip
-ARCHIVE = Path(__file__).resolve().parents[1] / "core" / "inputs" / "ducklakes.tar.xz"
+ARCHIVE = Path(__file__).resolve().parents[1] / "core" / "sources" / "ducklakes.tar.xz"
 MERGED = ARCHIVE.with_name("merged_ducklakes.tar.xz")
 
 

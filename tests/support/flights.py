@@ -8,7 +8,7 @@ import polars as pl
 FLIGHTS = Path(__file__).resolve().parents[2] / "data" / "flights"
 METRICS = ["roc_auc", "average_precision", "ks", "log_loss", "precision", "f_beta(beta=2)"]
 #: Of the values of all rows, and of decisions on them. Every metric reads what the source gives by
-#: the same relation; `inputs/test_source_kinds.py` has curves and ranks of the kinds of sources.
+#: the same relation; `quick/test_source_kinds.py` has curves and ranks of the kinds of sources.
 FEW = ["log_loss", "f_beta(beta=2)"]
 ROLES: dict[str, Any] = {
     "label": "delayed",

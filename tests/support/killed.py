@@ -20,7 +20,7 @@ import pyarrow.parquet
 
 from sqleval.cli.main import run_command
 from sqleval.history import delta, duckdb
-from sqleval.jobs import evaluation
+from sqleval.jobs.running import evaluation
 
 #: How many points there were, and how many of them before the history was tidied up.
 counts = {"all": 0, "complete": 0}

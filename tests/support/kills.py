@@ -18,7 +18,7 @@ from polars import selectors
 from sqleval.cli import main
 from sqleval.history.view import read_rows
 from sqleval.jobs.file.reading import read_job
-from sqleval.jobs.run import open_job_store
+from sqleval.jobs.running.run import open_job_store
 from tests.support.commands import start_programs
 from tests.support.lake import Lake, rows
 

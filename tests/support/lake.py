@@ -13,8 +13,8 @@ import yaml
 from sqleval.history.store import ALL
 from sqleval.jobs.file.model import Job
 from sqleval.jobs.file.reading import read_job
-from sqleval.jobs.plan import RunOptions
-from sqleval.jobs.run import Run, open_job_store, run_job
+from sqleval.jobs.running.plan import RunOptions
+from sqleval.jobs.running.run import Run, open_job_store, run_job
 
 #: The smallest job file that is complete.
 SMALLEST = """\

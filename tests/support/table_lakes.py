@@ -11,7 +11,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.expressions import EqualTo
 
 import sqleval
-from sqleval.jobs.run import Run
+from sqleval.jobs.running.run import Run
 from tests.support.lake import LATER, Lake, rows
 
 DAYS = ["2026-01-01", "2026-01-02", "2026-01-03", "2026-01-04"]

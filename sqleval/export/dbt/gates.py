@@ -5,13 +5,13 @@ from calendar import monthrange
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from sqleval.binding.binding import OVERALL, name_set
 from sqleval.common.names import find_nearest
 from sqleval.common.periods import is_period_name
 from sqleval.errors import RequestError
-from sqleval.inputs.binding import OVERALL, name_set
 from sqleval.jobs.file.parts import Gate
 from sqleval.jobs.file.reading import parse_gate
-from sqleval.jobs.gates import SUBJECTS
+from sqleval.jobs.judging.gates import SUBJECTS
 
 _WORDS = {">=": "at least", "<=": "at most", ">": "above", "<": "below", "-": "minus", "+": "plus"}
 _OPERATORS = re.compile(r"[<>]=?|[-+]")

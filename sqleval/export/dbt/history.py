@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 
 from sqlglot import exp
 
+from sqleval.binding.binding import OVERALL, list_columns_read, name_set
+from sqleval.binding.key_sets import parse_sets
 from sqleval.catalog.request import format_request
 from sqleval.errors import RequestError
 from sqleval.export import dialects
 from sqleval.export.statement import ExportedStatement, build_statement
-from sqleval.inputs.binding import OVERALL, list_columns_read, name_set
-from sqleval.inputs.key_sets import parse_sets
 
 _BY_ROWS = {"incremental_strategy": "delete+insert", "unique_key": "period"}
 _BY_PARTITION = {"incremental_strategy": "insert_overwrite"}

@@ -11,11 +11,9 @@ from typing import Any, Literal
 from pydantic import Field, PrivateAttr, ValidationInfo, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
+from sqleval.binding.binding import Definition, Task
 from sqleval.catalog.roles import list_arguments
 from sqleval.catalog.tasks import has_several_classes, may_have_two_classes
-from sqleval.inputs.binding import Definition, Task
-from sqleval.inputs.databases import find_database, write_sqlite_url
-from sqleval.inputs.stores import expand_home, is_remote, split_kind
 from sqleval.jobs.file.fields import Environment, RoleKeys, Span, TaskName, allow_one, allow_text
 from sqleval.jobs.file.gate_checks import check_gates
 from sqleval.jobs.file.parts import (
@@ -30,6 +28,8 @@ from sqleval.jobs.file.parts import (
     States,
 )
 from sqleval.jobs.file.slices import check_slices, find_expressions, list_key_sets
+from sqleval.sources.database.naming import find_database, write_sqlite_url
+from sqleval.sources.stores import expand_home, is_remote, split_kind
 
 #: Keys that describe rows, besides their roles; a job over states takes them from the states.
 _ROW_KEYS = ("source", "positive", "nulls", "task", "labels", "engine", "states")
@@ -283,7 +283,7 @@ class Job(RoleKeys):
         return self._state_definition
 
     def settle(self, task: Task, *, has_probabilities: bool) -> Job:
-        """Return a copy of this job whose rows are settled; see `jobs.settling`."""
+        """Return a copy of this job whose rows are settled; see `jobs.running.settling`."""
         job = self.model_copy(update={"task": task})
         job._is_settled = True
         job._has_probabilities = has_probabilities

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
+from sqleval.binding.slice_keys import has_quantiles
 from sqleval.common.sql_text import quote
-from sqleval.inputs.slice_keys import has_quantiles
 
 #: Names of columns, or names and the expressions that they stand for.
 Keys = str | Sequence[str] | Mapping[str, str]

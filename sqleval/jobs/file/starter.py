@@ -8,10 +8,10 @@ from pathlib import Path
 import yaml
 
 from sqleval.common.imports import advise_install
-from sqleval.inputs.stores import expand_home, is_remote, split_kind
 from sqleval.inspection.choosing import Inspected
 from sqleval.inspection.inspect import suggest_roles
 from sqleval.inspection.roles import Roles, holds_times
+from sqleval.sources.stores import expand_home, is_remote, split_kind
 
 _TEXT = """\
 # A job of sqleval: predictions are evaluated period by period, and gates check the results.

@@ -13,10 +13,10 @@ from sqleval.common.imports import import_optional
 from sqleval.common.periods import find_start
 from sqleval.errors import EngineError
 from sqleval.history.store import format_slice
-from sqleval.inputs.stores import is_remote
 from sqleval.jobs.file.model import Job
 from sqleval.jobs.places import SQLITE
-from sqleval.jobs.result import Run
+from sqleval.jobs.running.result import Run
+from sqleval.sources.stores import is_remote
 
 
 def export_run(run: Run) -> list[str]:

@@ -20,7 +20,7 @@ from sqleval.jobs.file.model import Job
 from sqleval.jobs.file.parts import Notification
 from sqleval.jobs.outputs.results import describe_counts, describe_incidents, replace_infinities
 from sqleval.jobs.places import find_record
-from sqleval.jobs.result import Run
+from sqleval.jobs.running.result import Run
 
 #: Attempts to send a webhook, the longest wait between two in seconds, and seconds for each.
 _ATTEMPTS, _MAX_WAIT, _TIMEOUT = 4, 8.0, 10.0

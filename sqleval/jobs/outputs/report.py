@@ -20,8 +20,8 @@ from sqleval.jobs.binding import bind_periods, find_period_key
 from sqleval.jobs.outputs.results import describe_counts, describe_incidents, list_problems
 from sqleval.jobs.outputs.trends import draw_trends
 from sqleval.jobs.past import ROWS
-from sqleval.jobs.plan import EARLY
-from sqleval.jobs.result import Run
+from sqleval.jobs.running.plan import EARLY
+from sqleval.jobs.running.result import Run
 from sqleval.plots import charts
 
 _CURVES = ("roc", "pr")

@@ -13,8 +13,8 @@ from sqleval.common.periods import find_start
 from sqleval.common.visible import show_controls
 from sqleval.common.whole_file import remove_drafts, write_text
 from sqleval.history.store import format_slice
-from sqleval.jobs.result import Run
-from sqleval.jobs.sensitivity import measure_gates
+from sqleval.jobs.judging.sensitivity import measure_gates
+from sqleval.jobs.running.result import Run
 
 #: The labels for Prometheus besides the slice keys.
 _LABELS, _PERIOD = ("job_name", "metric", "slice"), "period"

@@ -8,7 +8,7 @@ import polars as pl
 
 from sqleval.history.store import Selection, find_metric_kind, format_slice, parse_slice_keys
 from sqleval.jobs.past import ROWS
-from sqleval.jobs.result import Run
+from sqleval.jobs.running.result import Run
 from sqleval.plots import charts
 
 #: Periods of a chart; those of the run are all in it, up to the second number.

@@ -3,7 +3,7 @@
 import pytest
 import sqlglot
 
-from sqleval.common.rewrites import adapt
+from sqleval.dialects.rewrites import adapt
 from sqleval.export.dialects import DIALECTS
 
 #: A product of sums of BIGINT, below a query that renames them.

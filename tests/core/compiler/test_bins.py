@@ -13,7 +13,7 @@ from sklearn.metrics import roc_auc_score
 import sqleval
 from sqleval import DataError, RequestError
 from sqleval.catalog import builtin
-from sqleval.inputs.source import Source
+from sqleval.sources.source import Source
 
 #: Every metric that depends on the order of the scores, and some that do not.
 RANKED = [

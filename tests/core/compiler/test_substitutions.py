@@ -10,10 +10,10 @@ from polars.testing import assert_frame_equal
 from sklearn.metrics import accuracy_score, f1_score, roc_auc_score
 
 import sqleval
+from sqleval.binding.binding import Binding
 from sqleval.catalog import request
 from sqleval.compiler import classes, substitution
 from sqleval.compiler.reducers import REDUCERS
-from sqleval.inputs.binding import Binding
 
 CLASSES = ["x", "y", "z"]
 SCORES = {name: f"p_{name}" for name in CLASSES}

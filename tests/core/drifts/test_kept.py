@@ -36,7 +36,7 @@ FAILS_LATE = """
 import polars as pl
 import sqleval
 from sqleval.engines.embedded import embedded
-from sqleval.inputs.source import Source
+from sqleval.sources.source import Source
 sqleval.configure(memory_limit="10MB", threads=1, temp_directory="spill")
 sql = '''SELECT a.i, b.i AS j
 FROM (SELECT i, RANDOM() AS r FROM RANGE(3000000) AS t(i)) AS a

@@ -7,7 +7,7 @@ import pytest
 
 import sqleval
 from sqleval.engines import duckdb, duckdb_connection
-from sqleval.inputs.source import Source
+from sqleval.sources.source import Source
 from tests.support.cases import drawn
 
 

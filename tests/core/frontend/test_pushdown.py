@@ -207,7 +207,7 @@ def test_a_filter_before_collect_is_a_filter_after_it(
     """Every predicate is tried on the file, and every third of a stream, too.
 
     Both have the same condition in the statement, and a stream one that is written from it:
-    `inputs/test_tables.py` tries many of those.
+    `sources/test_tables.py` tries many of those.
     """
     result, whole, is_stream = evaluate_keys(kind)
     predicate = PREDICATES[place]

@@ -19,7 +19,7 @@ from sqleval import RequestError
 from sqleval.cli import main
 from sqleval.engines.duckdb import DuckDB
 from sqleval.frontend.lazy import LazyStatements
-from sqleval.inputs.source import Source
+from sqleval.sources.source import Source
 from tests.support.comparison import assert_frame_equal
 
 RNG = np.random.default_rng(5)

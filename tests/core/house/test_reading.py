@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[3] / "sqleval"
-READING = "inputs/reading.py"
+READING = "binding/reading.py"
 TASKS = {"binary", "multiclass", "regression", "ranking"}
 #: What looks at the type of a column.
 TYPES = {"is_float", "is_number", "is_integer", "find_type_kind", "kind", "kind_stored"}

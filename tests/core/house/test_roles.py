@@ -16,11 +16,11 @@ import polars as pl
 import pytest
 
 import sqleval
+from sqleval.binding.roles import bind
 from sqleval.catalog import Catalogue, builtin, find_sql_folder
 from sqleval.catalog.roles import ROLES, VALUES, RoleFacts, list_added_arguments, list_arguments
 from sqleval.errors import DataError, RequestError
 from sqleval.export.statement import export_statement
-from sqleval.inputs.roles import bind
 from sqleval.states.merging import merge_states
 from tests.core.comparison.data import draw_models
 

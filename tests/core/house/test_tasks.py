@@ -47,7 +47,7 @@ def test_no_other_module_compares_a_task() -> None:
         if path != TABLE and (found := [*list_comparisons(path.read_text("utf-8"))])
     }
     # The types of Spark, of which one is called so.
-    compared.pop("engines/spark_sql.py", None)
+    compared.pop("dialects/spark.py", None)
     compared.pop("common/columns.py", None)
     assert compared == {}
 

@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from sqleval.jobs.run import Run
+from sqleval.jobs.running.run import Run
 from tests.support.commands import run
 from tests.support.lake import Lake, evaluated, on, rows, steps
 

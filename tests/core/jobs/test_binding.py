@@ -9,7 +9,7 @@ import pytest
 from sqleval.common.periods import Grain, find_period, find_start
 from sqleval.history.store import FILES
 from sqleval.jobs.binding import bind_periods
-from sqleval.jobs.counting import read_lake
+from sqleval.jobs.periods.counting import read_lake
 from tests.support.comparison import assert_frame_equal
 from tests.support.lake import Lake, rows, steps
 

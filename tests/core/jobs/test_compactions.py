@@ -9,7 +9,7 @@ import pytest
 from pyiceberg.io.pyarrow import _dataframe_to_data_files  # type: ignore[reportPrivateUsage]
 from pyiceberg.table.snapshots import Operation, Summary
 
-from sqleval.inputs.iceberg_tasks import list_tasks
+from sqleval.sources.lake.iceberg_tasks import list_tasks
 from tests.support.comparison import assert_frame_equal
 from tests.support.lake import evaluated, on, rows
 from tests.support.table_lakes import DAYS, DeltaLake, IcebergLake, check_values, reasons

@@ -11,9 +11,9 @@ import pytest
 
 import sqleval
 from sqleval import RequestError, SourceError
-from sqleval.jobs.plan import RunOptions
-from sqleval.jobs.run import open_job_store, run_job
-from sqleval.jobs.validation import check_job
+from sqleval.jobs.running.plan import RunOptions
+from sqleval.jobs.running.run import open_job_store, run_job
+from sqleval.jobs.running.validation import check_job
 from tests.support.commands import run
 from tests.support.lake import LATER, Lake, evaluated, rows, weekly
 from tests.support.table_lakes import DAYS, check_values, reasons

@@ -9,7 +9,7 @@ import pytest
 import sqleval
 from sqleval.errors import RequestError
 from sqleval.jobs.file.gate_text import parse_check
-from sqleval.jobs.run import Run
+from sqleval.jobs.running.run import Run
 from tests.support.lake import Lake, lake_with_states, rows, weekly
 
 BASELINE = {"from": "2026-01-01", "to": "2026-01-04"}

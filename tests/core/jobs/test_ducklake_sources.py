@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import sqleval
-from sqleval.jobs.run import Run
+from sqleval.jobs.running.run import Run
 from tests.support.commands import run
 from tests.support.ducklakes import MERGED, unpack
 from tests.support.lake import LATER, Lake, on

@@ -10,7 +10,7 @@ import pytest
 import sqleval
 from sqleval.errors import RequestError
 from sqleval.jobs.outputs.results import write_prometheus
-from sqleval.jobs.run import Run
+from sqleval.jobs.running.run import Run
 from tests.support.commands import run
 from tests.support.comparison import assert_frame_equal
 from tests.support.lake import FIRST, Lake, evaluated, rows, steps

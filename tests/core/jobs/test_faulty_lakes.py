@@ -14,10 +14,11 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from sqleval import RequestError
-from sqleval.jobs import gates, listing
 from sqleval.jobs.file.reading import read_job
+from sqleval.jobs.judging import gates
 from sqleval.jobs.outputs import report, results
-from sqleval.jobs.run import open_job_store
+from sqleval.jobs.periods import listing
+from sqleval.jobs.running.run import open_job_store
 from tests.support.lake import LATER, SMALLEST, Lake, evaluated, on, rows, steps
 from tests.support.tried import check_tried
 

@@ -11,10 +11,10 @@ import pytest
 from sklearn.metrics import log_loss, roc_auc_score
 
 from sqleval import RequestError
-from sqleval.jobs import gates
-from sqleval.jobs.plan import RunOptions
-from sqleval.jobs.run import run_job
-from sqleval.jobs.validation import check_job
+from sqleval.jobs.judging import gates
+from sqleval.jobs.running.plan import RunOptions
+from sqleval.jobs.running.run import run_job
+from sqleval.jobs.running.validation import check_job
 from tests.support.lake import LATER, Lake, evaluated, on, rows, steps
 
 

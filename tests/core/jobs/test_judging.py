@@ -11,10 +11,10 @@ import pytest
 from sqleval.history.duckdb import DuckDB
 from sqleval.history.store import ALL, RESULTS, Selection
 from sqleval.jobs.file.model import Job
-from sqleval.jobs.incidents import list_incidents
-from sqleval.jobs.judging import Judgement, judge_gates
+from sqleval.jobs.judging.incidents import list_incidents
+from sqleval.jobs.judging.judge import Judgement, judge_gates
+from sqleval.jobs.judging.sensitivity import measure_gates
 from sqleval.jobs.past import Frames, read_past
-from sqleval.jobs.sensitivity import measure_gates
 from tests.support.comparison import assert_frame_equal
 from tests.support.lake import Lake, rows
 

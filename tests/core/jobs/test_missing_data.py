@@ -7,8 +7,8 @@ import polars as pl
 import pytest
 
 from sqleval.errors import RequestError
-from sqleval.jobs.plan import RunOptions
-from sqleval.jobs.run import run_job
+from sqleval.jobs.running.plan import RunOptions
+from sqleval.jobs.running.run import run_job
 from tests.support.commands import run
 from tests.support.lake import Lake, evaluated, on, rows, steps
 

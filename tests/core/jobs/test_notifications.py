@@ -230,7 +230,7 @@ def test_a_run_that_cannot_start_is_notified(lake: Lake, monkeypatch: pytest.Mon
     assert (message["status"], message["exit_code"], message["run"]) == ("error", 3, None)
     assert "history.duckdb" in message["errors"][0]
     assert "history.duckdb" in message["text"]
-    monkeypatch.setattr("sqleval.jobs.run.check_places", lambda _: [][0])
+    monkeypatch.setattr("sqleval.jobs.running.run.check_places", lambda _: [][0])
     start(lake, code=3)
     assert read_messages(lake)[1]["errors"][0].startswith("unexpected IndexError: ")
 

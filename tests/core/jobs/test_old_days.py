@@ -9,8 +9,8 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from sqleval.jobs.outputs import results
-from sqleval.jobs.plan import RunOptions
-from sqleval.jobs.run import Run, run_job
+from sqleval.jobs.running.plan import RunOptions
+from sqleval.jobs.running.run import Run, run_job
 from tests.support.lake import Lake, on, rows, steps
 
 GATE = "roc_auc >= 0.6"

@@ -20,7 +20,7 @@ from sqleval.errors import EngineError, MissingExtra
 from sqleval.jobs.file.reading import read_job
 from sqleval.jobs.outputs import exports, results
 from sqleval.jobs.outputs.report import write_report
-from sqleval.jobs.run import Run, open_job_store
+from sqleval.jobs.running.run import Run, open_job_store
 from sqleval.plots import charts
 from tests.support.commands import run, run_process
 from tests.support.lake import LATER, SMALLEST, Lake, on, rows

@@ -12,9 +12,9 @@ import yaml
 
 from sqleval import RequestError
 from sqleval.jobs.file.reading import read_job
-from sqleval.jobs.plan import RunOptions
-from sqleval.jobs.run import run_job
-from sqleval.jobs.validation import check_job
+from sqleval.jobs.running.plan import RunOptions
+from sqleval.jobs.running.run import run_job
+from sqleval.jobs.running.validation import check_job
 from tests.support.commands import run
 from tests.support.lake import LATER, Lake, rows
 

@@ -6,9 +6,9 @@ import polars as pl
 import pytest
 
 from sqleval.errors import RequestError
-from sqleval.jobs.plan import RunOptions
-from sqleval.jobs.run import run_job
-from sqleval.jobs.validation import check_job
+from sqleval.jobs.running.plan import RunOptions
+from sqleval.jobs.running.run import run_job
+from sqleval.jobs.running.validation import check_job
 from tests.support.lake import Lake, rows
 
 #: The first: a gate on a metric that has another name for several classes.

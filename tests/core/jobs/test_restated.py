@@ -6,7 +6,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from sqleval.jobs.run import open_job_store
+from sqleval.jobs.running.run import open_job_store
 from tests.support.commands import run
 from tests.support.lake import Lake, evaluated, on, rows
 

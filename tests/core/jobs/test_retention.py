@@ -10,7 +10,7 @@ import pytest
 from sqleval.errors import RequestError
 from sqleval.history.duckdb import DuckDB
 from sqleval.jobs.retention import count_needed
-from sqleval.jobs.run import open_job_store
+from sqleval.jobs.running.run import open_job_store
 from tests.support.commands import run
 from tests.support.lake import Lake, evaluated, on, rows, steps
 

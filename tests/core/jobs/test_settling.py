@@ -7,8 +7,8 @@ import polars as pl
 import pytest
 from sklearn.metrics import f1_score
 
-from sqleval.jobs.run import open_job_store
-from sqleval.jobs.validation import check_job
+from sqleval.jobs.running.run import open_job_store
+from sqleval.jobs.running.validation import check_job
 from tests.support.lake import FIRST, Lake, read_results, rows
 
 Y, C = [1, 0, 1, 0, 1] * 20, [1, 1, 1, 0, 0] * 20

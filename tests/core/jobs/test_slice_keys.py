@@ -13,7 +13,7 @@ from sqleval.jobs.file.reading import read_job
 from sqleval.jobs.file.starter import write_starter
 from sqleval.jobs.outputs.report import write_report
 from sqleval.jobs.outputs.results import write_outputs
-from sqleval.jobs.validation import check_job
+from sqleval.jobs.running.validation import check_job
 from tests.support.lake import FIRST, Lake, evaluated, on, read_results, rows, steps, weekly
 
 

@@ -13,8 +13,8 @@ from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 import sqleval
 from sqleval import RequestError, SourceError
 from sqleval.jobs.file.reading import read_job
-from sqleval.jobs.run import open_job_store
-from sqleval.jobs.validation import check_job
+from sqleval.jobs.running.run import open_job_store
+from sqleval.jobs.running.validation import check_job
 from tests.support.lake import (
     Lake,
     evaluated,

@@ -18,11 +18,12 @@ from pyiceberg.utils.config import Config
 
 import sqleval
 from sqleval import RequestError, SourceError
-from sqleval.jobs import counting, evaluation
 from sqleval.jobs.outputs.exports import export_run
-from sqleval.jobs.plan import RunOptions
-from sqleval.jobs.run import run_job
-from sqleval.jobs.validation import check_job
+from sqleval.jobs.periods import counting
+from sqleval.jobs.running import evaluation
+from sqleval.jobs.running.plan import RunOptions
+from sqleval.jobs.running.run import run_job
+from sqleval.jobs.running.validation import check_job
 from tests.support import iceberg_deletes
 from tests.support.commands import run
 from tests.support.comparison import assert_frame_equal

@@ -26,10 +26,10 @@ from sqleval.compiler.intervals import Bounds
 from sqleval.engines.base import Engine
 from sqleval.history.opening import StoreKind, open_store
 from sqleval.history.store import ALL, FLAGS, RESULTS, TABLES
-from sqleval.inputs.source import Source
 from sqleval.jobs.file.reading import read_job
-from sqleval.jobs.plan import RunOptions
-from sqleval.jobs.run import run_job
+from sqleval.jobs.running.plan import RunOptions
+from sqleval.jobs.running.run import run_job
+from sqleval.sources.source import Source
 from tests.support.cases import DATA, ROLES, Case, rows_of
 from tests.support.curve_points import Curve
 from tests.support.pages import read_page

@@ -27,7 +27,7 @@ from sqleval import DataError, RequestError, SourceError
 from sqleval.catalog import builtin
 from sqleval.cli import main
 from sqleval.export.split import export_split
-from sqleval.inputs.opening import open_source
+from sqleval.sources.opening import open_source
 from sqleval.splits.methods import DEFAULTS, METHODS
 from sqleval.splits.split import to_lazy_frame
 from sqleval.splits.statement import build_split

@@ -13,7 +13,7 @@ from sqleval import RequestError, SourceError
 from sqleval.cli import main
 from sqleval.states.files import write_state
 from sqleval.states.merging import merge_states
-from tests.core.inputs.test_damages import flip_page
+from tests.core.sources.test_damages import flip_page
 from tests.support.lake import Lake, evaluated, rows
 
 

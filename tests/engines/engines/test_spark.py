@@ -18,8 +18,8 @@ import pytest
 import sqleval
 from sqleval import DataError, EngineError, RequestError, SourceError
 from sqleval.compiler.buckets import Buckets
+from sqleval.dialects.spark import translate
 from sqleval.engines.opening import _start_sail, open_engine
-from sqleval.engines.spark_sql import translate
 from sqleval.frontend import plan
 from tests.support import support_matrix as matrix
 from tests.support.commands import run

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from sqleval import RequestError
-from sqleval.jobs.validation import check_job
+from sqleval.jobs.running.validation import check_job
 from tests.support.comparison import assert_frame_equal
 from tests.support.lake import FIRST, Lake, evaluated, rows
 

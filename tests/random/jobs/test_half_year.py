@@ -8,8 +8,8 @@ import yaml
 
 from sqleval.jobs.file.reading import read_job
 from sqleval.jobs.file.starter import write_starter
-from sqleval.jobs.plan import RunOptions
-from sqleval.jobs.run import Run, open_job_store, run_job
+from sqleval.jobs.running.plan import RunOptions
+from sqleval.jobs.running.run import Run, open_job_store, run_job
 
 ROOT = Path(__file__).parents[3]
 JOB = """\

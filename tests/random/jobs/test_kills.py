@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sqleval.jobs import judging
+from sqleval.jobs.judging import judge as judging
 from tests.support.kills import check_point, prepare_night, prepare_removal
 from tests.support.lake import Lake, rows
 from tests.support.tried import check_tried

@@ -1,0 +1,388 @@
+"""The bound input: which columns of the source play which role, as the compiler needs it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from sqleval.binding.model_columns import merge_columns
+from sqleval.catalog.roles import list_further
+from sqleval.catalog.tasks import TASKS, TaskFacts
+from sqleval.common.columns import Column
+from sqleval.common.sql_text import Scalar
+
+#: The name of a task: a key of `catalog.tasks.TASKS`.
+Task = str
+Nulls = Literal["error", "drop"]
+
+#: The counts of a confusion matrix, and the label and the prediction of the rows that they count.
+CELLS = {"tp": (1, 1), "fp": (0, 1), "fn": (1, 0), "tn": (0, 0)}
+
+#: The column of a state that has the sums of squared weights.
+SQUARES = "squares"
+
+#: The name of the set without keys.
+OVERALL = "overall"
+
+
+def name_set(keys: Sequence[str]) -> str:
+    """Return the name of a set of slice keys, which is the value of the key ``by``."""
+    return ", ".join(keys) or OVERALL
+
+
+class Labels(NamedTuple):
+    """A second source that holds the labels, joined by key.
+
+    Attributes
+    ----------
+    relation : str
+        The text after FROM.
+    ours, theirs : Column
+        The key in the source, and in this one, of the same name.
+    roles : frozenset of str
+        Roles that are read from this source.
+    stream : bool
+        Whether a statement may read it only once.
+    """
+
+    relation: str
+    ours: Column
+    theirs: Column
+    roles: frozenset[str]
+    stream: bool
+
+    @property
+    def on(self) -> str:
+        """The name of the key."""
+        return self.ours.name
+
+
+class Period(NamedTuple):
+    """The key ``period``: its SQL over the source ``s``, and the column that it reads."""
+
+    sql: str
+    column: Column
+
+
+#: The prefix of a role in a definition that is the score of one of several models.
+MODEL_PREFIX = "model "
+#: The prefix of a role in a definition that is neither label, score, prediction nor weight.
+ROLE_PREFIX = "role "
+#: The prefix of an option in a definition that is the SQL of a slice key.
+KEY_PREFIX = "by "
+
+
+class Definition(NamedTuple):
+    """The definition of a state; states with the same definition can be merged.
+
+    Attributes
+    ----------
+    version : int
+        The version of the format.
+    task : str
+        The task.
+    bits : int
+        Significant bits of the scores; 0 where there are none.
+    roles : tuple of (str, str)
+        Role or option, and its column or value in the rows that the state was built from.
+    grain : str
+        The length of a period; empty without periods.
+    keys : tuple of str
+        The slice keys of the rows.
+    columns : tuple of str
+        The sums over rows, and the values that rows of a bin share, by their descriptions.
+    """
+
+    version: int
+    task: Task
+    bits: int
+    roles: tuple[tuple[str, str], ...]
+    grain: str
+    keys: tuple[str, ...]
+    columns: tuple[str, ...]
+
+    @property
+    def expressions(self) -> dict[str, str]:
+        """The slice keys that are expressions, each with its SQL."""
+        return {
+            name.removeprefix(KEY_PREFIX): text
+            for name, text in self.roles
+            if name.startswith(KEY_PREFIX)
+        }
+
+    @property
+    def further(self) -> tuple[str, ...]:
+        """The roles beside label, score, prediction and weight."""
+        return tuple(
+            role.removeprefix(ROLE_PREFIX) for role, _ in self.roles if role.startswith(ROLE_PREFIX)
+        )
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The names in the key ``model``; none where there is one score."""
+        return tuple(
+            role.removeprefix(MODEL_PREFIX)
+            for role, _ in self.roles
+            if role.startswith(MODEL_PREFIX)
+        )
+
+
+@dataclass(frozen=True)
+class Binding:
+    """Everything about the input that shapes a statement. Hashable: statements are cached by it.
+
+    Attributes
+    ----------
+    relation : str
+        The text after FROM, such as ``read_parquet(...)``.
+    roles : tuple of (str, Column)
+        Role (label, score, prediction, weight, query, key) and its column.
+    by : tuple of Column
+        The slice keys.
+    expressions : tuple of (str, str)
+        The slice keys that are expressions, by their names, each with its SQL.
+    sets : tuple of tuple of str
+        The sets of slice keys to group by, by their names; one set of all keys if empty.
+    over : tuple of Column
+        The keys of data sets, folds or runs, to average over.
+    cells : tuple of (str, Column)
+        The columns of true and false positives and negatives, or of some of them, where the
+        source has counts.
+    models : tuple of (str, tuple of Column)
+        Model name and its score (or prediction) column, when several are compared; a score column
+        for each of ``classes`` where there are several.
+    model_role : str
+        The role that ``models`` fill.
+    classes : tuple of (Scalar, Column)
+        Class and its score column, for a multi-class task; with ``models``, what their columns of
+        the class have in common.
+    positive_as_written : str
+        The positive value as messages show it. 1 and True are equal in Python and differ in SQL:
+        by this text their statements are cached apart.
+    where : str or None
+        A checked condition over the source's columns, in which ``s`` is the source.
+    common : bool
+        Whether a row that lacks the value of one model is left out for all models.
+    stream : bool
+        Whether a statement may read the source only once.
+    period : Period or None
+        The key ``period``, where there is one.
+    state : Definition or None
+        The definition of the state, where the source is one.
+    dialect : str
+        The SQL dialect of the engine.
+    is_expected : bool
+        Whether there are no labels, and a row of score p counts as p positives and 1 - p negatives.
+    is_numbered : bool
+        Whether the first of `numbered_keys` is an integer id that replaces all of them.
+    is_inferred : bool
+        Whether the task follows from values, so that other rows may contradict it.
+    is_settled : bool
+        Whether its values decide about the task; not if there are none, or one alone.
+    has_probabilities : bool
+        Whether scores may be taken for probabilities; not where other rows have shown otherwise.
+    notice : str
+        A remark on the task for the user; mostly empty.
+    problems_by : str
+        The slice key, by its reserved name, each value of which has its own problem or none; empty
+        where a problem of some rows makes all results invalid.
+    """
+
+    relation: str
+    task: Task
+    roles: tuple[tuple[str, Column], ...]
+    by: tuple[Column, ...] = ()
+    expressions: tuple[tuple[str, str], ...] = ()
+    sets: tuple[tuple[str, ...], ...] = ()
+    over: tuple[Column, ...] = ()
+    cells: tuple[tuple[str, Column], ...] = ()
+    models: tuple[tuple[str, tuple[Column, ...]], ...] = ()
+    model_role: str = "score"
+    classes: tuple[tuple[Scalar, Column], ...] = ()
+    positive: Scalar | None = None
+    positive_as_written: str = ""
+    threshold: float | None = None
+    where: str | None = None
+    where_columns: tuple[str, ...] = ()
+    nulls: Nulls = "error"
+    common: bool = False
+    labels: Labels | None = None
+    stream: bool = False
+    period: Period | None = None
+    state: Definition | None = None
+    dialect: str = "duckdb"
+    is_expected: bool = False
+    is_numbered: bool = False
+    is_inferred: bool = False
+    is_settled: bool = True
+    has_probabilities: bool = True
+    notice: str = ""
+    problems_by: str = ""
+
+    @property
+    def role(self) -> Mapping[str, Column]:
+        """Each role and its column; with several models, the first one's name and all types."""
+        models: dict[str, Column] = {}
+        if self.models and not self.classes:
+            columns = self.mapped_columns
+            models[self.model_role] = merge_columns(columns)._replace(name=columns[0].name)
+        return {**dict(self.roles), **models}
+
+    @property
+    def key_names(self) -> tuple[str, ...]:
+        """The slice keys by their names in the result."""
+        names = tuple(column.name for column in self.by)
+        names = (*names, "by") if self.sets else names
+        names = (*names, "model") if self.models else names
+        names = (*names, "role") if "role" in self.role else names
+        return (*names, "period") if self.period else names
+
+    @property
+    def result_keys(self) -> tuple[str, ...]:
+        """The slice keys by their reserved names, in the order of `key_names`."""
+        return tuple(f"slice_{i}" for i, _ in enumerate(self.key_names, start=1))
+
+    @property
+    def numbered_keys(self) -> tuple[str, ...]:
+        """The slice keys that one integer id may replace: with sets all columns, else text."""
+        columns = tuple(zip(self.result_keys, self.by, strict=False))
+        if self.sets:
+            return (*(key for key, _ in columns), self.set_key)
+        return tuple(key for key, column in columns if column.kind == "text")
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The slice keys by which a statement groups its rows."""
+        replaced = self.numbered_keys[1:] if self.is_numbered else ()
+        return tuple(key for key in self.result_keys if key not in replaced)
+
+    @property
+    def model_key(self) -> str:
+        """The reserved name of the key ``model``."""
+        return self.result_keys[len(self.by) + bool(self.sets)]
+
+    @property
+    def set_key(self) -> str:
+        """The reserved name of the key ``by``, which names the set of keys of a row."""
+        return self.result_keys[len(self.by)]
+
+    @property
+    def keys_in_order(self) -> tuple[str, ...]:
+        """The slice keys in the order in which a result is sorted."""
+        if not self.sets:
+            return self.result_keys
+        return (self.set_key, *(key for key in self.result_keys if key != self.set_key))
+
+    @property
+    def role_key(self) -> str:
+        """The reserved name of the key ``role``."""
+        return self.result_keys[-2 if self.period else -1]
+
+    @property
+    def folds(self) -> tuple[str, ...]:
+        """The columns of ``over`` under reserved names."""
+        return tuple(f"fold_{i}" for i, _ in enumerate(self.over, start=1))
+
+    @property
+    def facts(self) -> TaskFacts:
+        """What the task has."""
+        return TASKS[self.task]
+
+    @property
+    def has_two_classes(self) -> bool:
+        """Whether labels are 1 and 0."""
+        return self.facts.has_two_classes
+
+    @property
+    def has_several_classes(self) -> bool:
+        """Whether labels are classes, with a score per class."""
+        return self.facts.has_several_classes
+
+    @property
+    def has_classes(self) -> bool:
+        """Whether labels are classes, two or several."""
+        return self.facts.has_classes
+
+    @property
+    def has_values(self) -> bool:
+        """Whether labels and predictions are numbers, of which bins and states hold sums."""
+        return self.facts.has_values
+
+    @property
+    def has_queries(self) -> bool:
+        """Whether a query holds rows together."""
+        return self.facts.has_queries
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether weights are bound."""
+        return "weight" in self.role
+
+    @property
+    def has_counts(self) -> bool:
+        """Whether a row of the source counts several rows."""
+        return "count" in self.role
+
+    @property
+    def has_fractions(self) -> bool:
+        """Whether a row may count as a part of one: by its weight, or by its score."""
+        return self.is_weighted or self.is_expected
+
+    @property
+    def has_score(self) -> bool:
+        """Whether there is a score, or a score per class."""
+        return "score" in self.role or bool(self.classes)
+
+    @property
+    def score_columns(self) -> tuple[Column, ...]:
+        """The columns of the score: one, one per model, or one per class."""
+        if self.classes or (self.model_role == "score" and self.models):
+            return self.mapped_columns
+        return (self.role["score"],) if "score" in self.role else ()
+
+    @property
+    def mapped_columns(self) -> tuple[Column, ...]:
+        """The user's columns of several models or classes."""
+        if self.models:
+            return tuple(column for _, columns in self.models for column in columns)
+        return tuple(column for _, column in self.classes)
+
+    @property
+    def further(self) -> tuple[str, ...]:
+        """The roles whose values ``predictions`` has as they are; see `catalog.roles`."""
+        return list_further(dict(self.roles))
+
+    @property
+    def kept(self) -> tuple[str, ...]:
+        """Those of them that cells, bins, states and pairs keep."""
+        return list_further(dict(self.roles), kept=True)
+
+    @property
+    def score_names(self) -> tuple[str, ...]:
+        """The names of those columns; for states, in the rows that they were built from."""
+        if self.state is None:
+            return tuple(column.name for column in self.score_columns)
+        roles = self.state.roles
+        return tuple(of for role, of in roles if role == "score" or role.startswith(MODEL_PREFIX))
+
+
+def list_columns_read(binding: Binding) -> tuple[list[str], list[str]]:
+    """Return the columns that a statement reads from the source, and from the labels."""
+    if binding.state is not None:
+        keys = [column.name for column in binding.by] + [*binding.where_columns]
+        keys += [binding.period.column.name] if binding.period else []
+        fixed = ["n", "used", *(("score_low", "score_high") if binding.state.bits else ())]
+        roles = [role for role, _ in binding.roles]
+        return list(dict.fromkeys([*keys, *roles, *fixed, *binding.state.columns])), []
+    joined_roles = binding.labels.roles if binding.labels else frozenset[str]()
+    on = [binding.labels.on] if binding.labels else []
+    derived = ("label", "prediction", "count") if binding.cells else ()
+    names = [column.name for column in (*binding.by, *binding.over)]
+    names += [column.name for _, column in binding.cells]
+    names += [
+        c.name for role, c in binding.roles if role not in joined_roles and role not in derived
+    ]
+    names += [column.name for column in binding.mapped_columns]
+    names += [binding.period.column.name] if binding.period else []
+    label_names = [column.name for role, column in binding.roles if role in joined_roles]
+    source_columns = dict.fromkeys([*names, *binding.where_columns, *on])
+    return list(source_columns), list(dict.fromkeys([*label_names, *on]))

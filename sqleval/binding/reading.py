@@ -1,0 +1,276 @@
+"""The one reading of the input: its task, and how classes of different types match.
+
+Every path asks `read_task` and `unify_types`: nothing else decides by types or values what rows
+are. The choice is made by the first rows; the audit of a statement confirms it over all of them.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from sqleval.binding.binding import Task
+from sqleval.binding.canonical import make_canonical, parse_number, parse_truth_value
+from sqleval.catalog.roles import ROLES, name_argument
+from sqleval.catalog.tasks import TASKS
+from sqleval.common.columns import FRACTIONS, NO_TYPE, NUMBERS, TEXTS, WHOLE, Column, Form, Kind
+from sqleval.common.sql_text import Scalar, quote
+from sqleval.errors import RequestError
+
+#: The columns of several models or classes, by name.
+Mapped = Sequence[tuple[Scalar, Column]]
+#: Returns the first values of columns, each with the role that it plays.
+Look = Callable[[Sequence[tuple[str, Column]]], Sequence[Sequence[object]]]
+
+
+class Reading(NamedTuple):
+    """What the rows are.
+
+    Attributes
+    ----------
+    task : str
+        The task.
+    is_inferred : bool
+        Whether it follows from values, so that other rows may contradict it.
+    is_settled : bool
+        Whether the values decide; not if there are none, or one alone.
+    notice : str
+        A remark for the user; mostly empty.
+    """
+
+    task: Task
+    is_inferred: bool = False
+    is_settled: bool = True
+    notice: str = ""
+
+
+def read_task(
+    task: str | None,
+    roles: Mapping[str, Column],
+    mapped_role: str,
+    mapped: Mapped,
+    positive: Scalar | None,
+    look: Look | None = None,
+) -> Reading:
+    """Return the task that is given, or that follows from roles, types and the first values.
+
+    Parameters
+    ----------
+    task : str or None
+        The task that the user gives.
+    roles : mapping of str to Column
+        The column of each role.
+    mapped_role : str
+        The role of the mapped columns.
+    mapped : sequence of (name, Column)
+        The columns of several models or classes.
+    positive : scalar or None
+        The positive value that the user gives.
+    look : callable, optional
+        Returns first values; without it, the types decide.
+
+    Raises
+    ------
+    RequestError
+        If there is no such task.
+
+    Examples
+    --------
+    >>> roles = {"label": Column("y", "DOUBLE"), "prediction": Column("c", "BIGINT")}
+    >>> read_task(None, roles, "score", [], None, lambda _: [[0.0, 1.0], [1, 1]]).task
+    'binary'
+    >>> read_task(None, roles, "score", [], None, lambda _: [[0.0, 2.0], [1, 1]]).task
+    'multiclass'
+    >>> read_task(None, roles, "score", [], None, lambda _: [[0.5, 2.0], [1, 1]]).task
+    'regression'
+    """
+    if task is not None:
+        if task not in TASKS:
+            raise RequestError(f"task={task!r} must be one of {', '.join(TASKS)}")
+        return Reading(task)
+    if "query" in roles:
+        return Reading("ranking")
+    if positive is not None or "score" in roles or (mapped and mapped_role == "score"):
+        return Reading("binary")
+    columns = _list_class_columns(roles, mapped_role, mapped)
+    kinds: set[Kind] = {column.kind for _, column in columns if column.type != NO_TYPE}
+    if kinds == {"boolean"}:
+        return Reading("binary")
+    if not kinds & (NUMBERS | {"boolean"}) or kinds - (NUMBERS | TEXTS | {"boolean"}):
+        return Reading("multiclass")
+    values = [] if look is None else [value for each in look(columns) for value in each]
+    return _read_values(kinds, values)
+
+
+def read_label(
+    column: Column, values: Sequence[object], most: int, *, has_queries: bool = False
+) -> Task:
+    """Return the task that a label suggests before a score or a prediction is known.
+
+    Parameters
+    ----------
+    column : Column
+        The label.
+    values : sequence
+        Its different values; none where they are too many to be classes.
+    most : int
+        The most classes.
+    has_queries : bool
+        Whether the rows belong to queries.
+    """
+    if has_queries and column.kind in NUMBERS:
+        return "ranking"
+    if column.kind == "boolean" or len(values) in (1, 2):
+        return "binary"
+    if column.kind not in NUMBERS:
+        return "multiclass"
+    return "multiclass" if column.kind in WHOLE and 0 < len(values) <= most else "regression"
+
+
+def _list_class_columns(
+    roles: Mapping[str, Column], mapped_role: str, mapped: Mapped
+) -> list[tuple[str, Column]]:
+    """Return the columns of labels and predictions with their roles."""
+    columns = [(role, roles[role]) for role in ("label", "prediction") if role in roles]
+    return [*columns, *(("prediction", column) for _, column in mapped if mapped_role != "score")]
+
+
+def _read_values(kinds: set[Kind], values: Sequence[object]) -> Reading:
+    """Return the task of labels and predictions of some kinds, whose first values are known."""
+    is_settled = len({str(value) for value in values}) > 1
+    task, notice = _choose_task(kinds, values)
+    return Reading(task, is_inferred=True, is_settled=is_settled, notice=notice)
+
+
+def _choose_task(kinds: set[Kind], values: Sequence[object]) -> tuple[Task, str]:
+    """Return the task of values, and a remark for the user."""
+    if "boolean" in kinds and not kinds & NUMBERS:
+        spelled = all(parse_truth_value(value) is not None for value in values)
+        return ("binary" if spelled else "multiclass"), ""
+    numbers = [parse_number(value) for value in values]
+    if numbers and all(number in (0, 1) for number in numbers):
+        return "binary", ""
+    if kinds & TEXTS:
+        return "multiclass", ""
+    if "boolean" in kinds:
+        return "binary", ""
+    is_whole = all(
+        number is not None and number == number.to_integral_value() for number in numbers
+    )
+    if kinds & WHOLE:
+        return ("multiclass" if is_whole else "regression"), ""
+    notice = "whole numbers of a floating type are evaluated as a regression"
+    notice += "; task='multiclass' (--task multiclass) takes them as classes"
+    return "regression", notice if numbers and is_whole else ""
+
+
+def read_drift_task(
+    roles: Mapping[str, Column], positive: Scalar | None, look: Look | None
+) -> Task:
+    """Return the task of columns whose distributions are compared, of which each may stand alone.
+
+    Without a positive value, the values 0 and 1 are two of several classes.
+    """
+    if positive is not None or not roles:
+        return "multiclass" if positive is None else "binary"
+    task = read_task(None, roles, "score", [], None, look).task
+    return task if TASKS[task].has_values else "multiclass"
+
+
+def choose_class_form(
+    task: Task, roles: Mapping[str, Column], mapped_role: str, mapped: Mapped
+) -> Form | None:
+    """Return the form in which labels and predictions are compared; None as they are.
+
+    Equal types are compared as they are, except numbers that are not whole by their type: the
+    class 2 is the class 2.0.
+    """
+    columns = [column for _, column in _list_class_columns(roles, mapped_role, mapped)]
+    kinds = {column.kind for column in columns if column.type not in ("", NO_TYPE)}
+    if not TASKS[task].has_classes:
+        return None
+    if kinds & TEXTS and kinds & (NUMBERS | {"boolean"}):
+        return "number" if kinds & NUMBERS else "truth value"
+    may_differ = kinds & FRACTIONS or (kinds & NUMBERS and "boolean" in kinds)
+    if TASKS[task].has_several_classes and may_differ:
+        return "number"
+    return None
+
+
+def unify_types(
+    roles: Mapping[str, Column], mapped_role: str, mapped: Mapped, form: Form | None
+) -> tuple[dict[str, Column], Mapped]:
+    """Return the roles and the mapped columns in the types in which they are to be read.
+
+    Scores of truth values are 0 and 1; labels and predictions of different types are canonical
+    texts of a form.
+
+    Raises
+    ------
+    RequestError
+        If the predictions of several models have types whose values cannot be compared.
+
+    Examples
+    --------
+    >>> roles = {"label": Column("y", "DOUBLE"), "prediction": Column("c", "BIGINT")}
+    >>> unify_types(roles, "score", [], "number")[0]["prediction"].type
+    'VARCHAR'
+    """
+    roles = dict(roles)
+    if "score" in roles:
+        roles["score"] = _read_truth_values(roles["score"])
+    if mapped_role == "prediction":
+        _check_families([column for _, column in mapped])
+    if form is not None:
+        for role in {"label", "prediction"} & roles.keys():
+            roles[role] = make_canonical(roles[role], form)
+        if mapped_role == "prediction":
+            mapped = [(name, make_canonical(column, form)) for name, column in mapped]
+    elif mapped_role == "score" or any(column.kind in NUMBERS for _, column in mapped):
+        # One expression reads the columns of all models.
+        mapped = [(name, _read_truth_values(column)) for name, column in mapped]
+    return roles, mapped
+
+
+def read_relevance(task: Task, roles: dict[str, Column]) -> dict[str, Column]:
+    """Return the roles with relevance that is a truth value as 0 and 1."""
+    if not TASKS[task].has_queries or "label" not in roles:
+        return roles
+    return roles | {"label": _read_truth_values(roles["label"])}
+
+
+def refuse_nested(role: str, column: Column) -> None:
+    """Raise if a column that must hold one value a row holds lists or structs."""
+    if column.kind != "nested":
+        return
+    name, what = (
+        quote(column.name),
+        f"{name_argument(role)}={column.name!r} is {column.type}, and must be one value",
+    )
+    if column.type.endswith("]") and ROLES[role].values == "label":
+        raise RequestError(
+            f"{what} in each row; evaluate several labels one at a time, each as the truth value "
+            f"list_contains({name}, 'a') in query= (--query)"
+        )
+    value = f"{name}[1]" if column.type.endswith("]") else f"{name}.field"
+    raise RequestError(f"{what} in each row; take one in query= (--query), such as {value}")
+
+
+def _check_families(columns: Sequence[Column]) -> None:
+    """Raise if the predictions of several models are not all numbers, all texts ..."""
+    families = {
+        "number" if column.kind == "boolean" or column.kind in NUMBERS
+        else "text" if column.kind in TEXTS or column.kind == "uuid"
+        else column.type
+        for column in columns
+    }  # fmt: skip
+    if len(families) > 1:
+        types = ", ".join(f"{column.name!r} is {column.type}" for column in columns)
+        raise RequestError(
+            f"the predictions of several models need types that can be compared, and {types}"
+        )
+
+
+def _read_truth_values(column: Column) -> Column:
+    """Return a column of truth values as one that is read as 0 and 1; any other as it is."""
+    if column.kind != "boolean":
+        return column
+    return Column(column.name, "TINYINT", is_assumed=True)

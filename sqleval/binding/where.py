@@ -1,0 +1,184 @@
+"""Checks expressions over the source's columns, such as ``where=``, and filters on slice keys."""
+
+import re
+from collections.abc import Sequence
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError, TokenError
+
+from sqleval.binding.allowed_sql import find_forbidden
+from sqleval.binding.arguments import check_text
+from sqleval.binding.binding import Binding
+from sqleval.binding.lookup import Columns, find_column
+from sqleval.common.columns import is_float
+from sqleval.common.names import find_nearest
+from sqleval.common.sql_text import quote, write_literal
+from sqleval.errors import RequestError, get_first_line
+
+
+def check_condition(text: str, columns: Columns, where: str) -> tuple[str, tuple[str, ...]]:
+    """Check a ``where=`` expression; return it with its columns qualified, and the columns.
+
+    Raises
+    ------
+    RequestError
+        If it is not one expression over known columns, without a subquery or an aggregate.
+    """
+    check_text(text)
+    tree, used = check_expression(text, columns, where, "where")
+    return tree.sql(dialect="duckdb"), used
+
+
+def check_expression(
+    text: str, columns: Columns, where: str, role: str, also: frozenset[str] = frozenset()
+) -> tuple[exp.Expr, tuple[str, ...]]:
+    """Check an expression; return it with its columns qualified by ``s``, and the columns.
+
+    ``also`` names functions that it may hold besides those of `allowed_sql`.
+
+    Raises
+    ------
+    RequestError
+        If it is not one expression over known columns, of operators and allowed functions.
+    """
+    if role == "where" and not text.strip():
+        raise RequestError(
+            f"where={text!r} is empty: leave it out, or give a condition, such as "
+            "\"carrier = 'AA'\""
+        )
+    try:
+        return _check(text, columns, where, role, also)
+    except RecursionError:
+        raise RequestError(
+            f"{role}='{text[:40]}...' is nested too deeply: write it with fewer brackets"
+        ) from None
+
+
+def _describe_syntax(error: Exception) -> str:
+    """Return what is wrong with a text, without the names of sqlglot's classes."""
+    if isinstance(error, TokenError):
+        return "a quote or a comment is not closed"
+    incomplete = r"Required keyword: '\w+' missing for <class '[\w.]+'>"
+    return re.sub(incomplete, "Something is missing", get_first_line(error))
+
+
+def _check(
+    text: str, columns: Columns, where: str, role: str, also: frozenset[str]
+) -> tuple[exp.Expr, tuple[str, ...]]:
+    try:
+        parsed = sqlglot.parse(text, dialect="duckdb")
+    except (SqlglotError, TypeError, ValueError) as error:  # the last two are sqlglot's own too
+        raise RequestError(f"{role}={text!r} is not SQL: {_describe_syntax(error)}") from error
+    if len(parsed) != 1 or not isinstance(parsed[0], exp.Condition):
+        what = {"where": "condition, such as \"carrier = 'AA'\""}.get(
+            role, "expression, such as \"date_trunc('month', day)\""
+        )
+        raise RequestError(f"{role}={text!r} must be one {what}")
+    tree = parsed[0]
+    if tree.find(exp.Query, exp.AggFunc, exp.Window, exp.Placeholder, exp.Parameter, exp.Table):
+        raise RequestError(f"{role}={text!r} may not hold a subquery, an aggregate or a parameter")
+    try:
+        forbidden = find_forbidden(tree, also)
+    except (SqlglotError, TypeError, ValueError, AttributeError, IndexError) as error:
+        # sqlglot's own, from a function with arguments that it cannot write.
+        raise RequestError(f"{role}={text!r} has a function with wrong arguments") from error
+    if forbidden is not None:
+        raise RequestError(
+            f"{role}={text!r} may not hold {forbidden}: allowed are operators, and functions of "
+            "values such as lower() and date_trunc()"
+        )
+    folded = {name.casefold(): name for name in columns}
+    used: list[str] = []
+    for column in list(tree.find_all(exp.Column)):
+        name = column.name if column.name in columns else folded.get(column.name.casefold())
+        if name is None or column.table:
+            name = column.sql() if column.table else column.name
+        try:
+            used.append(find_column(columns, name, role, where).name)
+        except RequestError as error:
+            if column.table or find_nearest(name, columns):
+                raise
+            raise RequestError(
+                f"{error}; a text stands in quotes: {write_literal(name)}"
+            ) from error
+        column.set("this", exp.to_identifier(name, quoted=True))
+        column.set("table", exp.to_identifier("s"))
+    return tree, tuple(dict.fromkeys(used))
+
+
+def keep_nan(sql: str, columns: Columns) -> str:
+    """Return an expression over columns of ``s`` as DuckDB has to read it, to see NaN.
+
+    For DuckDB, NaN is above all numbers. Yet it answers ``y >= 5``, and ISNAN, from the extremes
+    of a column in the statistics of Parquet files, which leave NaN out. ``TRY(y)`` is ``y``, has no
+    statistics, and costs nothing; GREATEST(y, NULL) has them where the extremes are equal.
+    """
+    tree = exp.paren(sqlglot.parse_one(sql, dialect="duckdb"))
+    read = [c for c in tree.find_all(exp.Column) if c.table == "s"]
+    for column in read:
+        if column.name in columns and is_float(columns[column.name].type):
+            column.replace(exp.Try(this=column.copy()))
+    return tree.this.sql(dialect="duckdb")
+
+
+def replace_column(sql: str, name: str, value: str) -> str:
+    """Return a condition on columns of ``s`` with an expression instead of one of them."""
+    tree = exp.paren(sqlglot.parse_one(sql, dialect="duckdb"))
+    expression = sqlglot.parse_one(value, dialect="duckdb")
+    for column in list(tree.find_all(exp.Column)):
+        if column.table == "s" and column.name == name:
+            column.replace(exp.paren(expression.copy()))
+    return tree.this.sql(dialect="duckdb")
+
+
+def find_quoted(query: str) -> list[str]:
+    """Return the texts and quoted names in a query that may be files: those with a dot."""
+    try:
+        tokens = sqlglot.tokenize(query, dialect="duckdb")
+    except SqlglotError:
+        return []  # the engine says what is wrong
+    quoted = ("STRING", "IDENTIFIER")
+    return [each.text for each in tokens if each.token_type.name in quoted and "." in each.text]
+
+
+def find_partition_conditions(text: str, keys: Sequence[str]) -> list[str]:
+    """Return the parts of a ``where=`` that read partition keys alone, each to be checked."""
+    try:
+        tree = sqlglot.parse_one(text, dialect="duckdb").unnest()
+    except (SqlglotError, TypeError, ValueError, RecursionError):
+        return []  # the check of the whole says what is wrong
+    parts = list(tree.flatten()) if isinstance(tree, exp.And) else [tree]
+    folded = {key.casefold() for key in keys}
+    conditions: list[str] = []
+    for part in parts:
+        names = {column.name.casefold() for column in part.find_all(exp.Column)}
+        if names and names <= folded:
+            conditions.append(part.sql(dialect="duckdb"))
+    return conditions
+
+
+def write_key_condition(sql: str, binding: Binding) -> str | None:
+    """Return the parts of a predicate that concern slice keys, as a condition on the source.
+
+    Parameters
+    ----------
+    sql : str
+        DuckDB text of a predicate over the result's columns.
+    binding : Binding
+        The bound input; its ``by`` columns have the same names in source and result.
+    """
+    # DuckDB cannot compare TIME with TIME_NS, which is the type of a Polars Time.
+    keys = {column.name for column in binding.by if column.kind != "time"}
+    whole = sqlglot.parse_one(sql, dialect="duckdb").unnest()
+    parts = list(whole.flatten()) if isinstance(whole, exp.And) else [whole]
+    pushed: list[str] = []
+    for part in parts:
+        names = list(part.find_all(exp.Column))
+        if names and all(column.name in keys for column in names):
+            for column in names:
+                column.replace(sqlglot.parse_one(f"s.{quote(column.name)}", dialect="duckdb"))
+            pushed.append(part.sql(dialect="duckdb"))
+    if pushed and binding.dialect == "duckdb":
+        pushed = [keep_nan(" AND ".join(pushed), {column.name: column for column in binding.by})]
+    return " AND ".join(pushed) or None

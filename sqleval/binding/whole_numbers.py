@@ -1,0 +1,63 @@
+"""Whole numbers of CSV and JSON files, whose types are guessed from the first rows."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from sqleval.binding.binding import Binding
+from sqleval.binding.lookup import Columns
+from sqleval.catalog.roles import ROLES
+from sqleval.common.columns import NUMBERS, Column
+from sqleval.common.sql_text import quote, write_literal
+from sqleval.sources.source import Source
+
+#: In the error at a fraction.
+WHOLE_BEFORE = "holds whole numbers in the first rows, and a fraction below them: "
+
+
+def read_numbers_exactly(source: Source, columns: Columns, binding: Binding) -> Source:
+    """Return a source that reads the numbers of CSV and JSON files as they are.
+
+    Where the first rows of a column hold whole numbers, the engine would round 0.7 to 1 in the rows
+    that follow. Scores are read as DOUBLE. For a class, a key or a slice, a fraction is an error.
+    """
+    bound = [(role, column) for role, column in binding.roles if not binding.cells]
+    bound += [(binding.model_role, column) for column in binding.mapped_columns]
+    bound += [("count", column) for _, column in binding.cells]
+    numeric = {role for role, facts in ROLES.items() if facts.value_facts.kinds >= NUMBERS}
+    if not binding.has_several_classes:
+        numeric |= {role for role, facts in ROLES.items() if facts.values == "label"}
+    used = {column.name for _, column in bound}
+    # These uses show or compare the column as it is.
+    others = {column.name for column in (*binding.by, *binding.over)} | {*binding.where_columns}
+    others |= {column.name for role, column in bound if role not in numeric}
+    whole = [
+        column
+        for name, column in columns.items()
+        if name in used | others and column.kind == "integer"
+    ]
+    if not source.text_reader or not whole:
+        return source
+    checked = [column for column in whole if column.name in others]
+    if source.text_reader.startswith("read_csv"):
+        types = {column.name: "VARCHAR" if column in checked else "DOUBLE" for column in whole}
+        source = source.read_as(types)
+    else:
+        source = source.add_options("sample_size = -1, maximum_sample_files = 1000000")
+    return _check_whole(source, checked) if checked else source
+
+
+def _check_whole(source: Source, columns: Sequence[Column]) -> Source:
+    """Return a source that raises an error at a fraction in one of these columns."""
+    written = ", ".join(map(_write_check, columns))
+    relation = f"(SELECT * REPLACE ({written}) FROM {source.text_reader})"
+    return replace(source, relation=source.relation.replace(source.text_reader, relation))
+
+
+def _write_check(column: Column) -> str:
+    name = quote(column.name)
+    number = f"TRY_CAST({name} AS DOUBLE)"
+    text = f"column {column.name} {WHOLE_BEFORE}"
+    return (
+        f"CASE WHEN {number} <> TRUNC({number}) THEN ERROR({write_literal(text)} || {name}) "
+        f"ELSE CAST({name} AS {column.type}) END AS {name}"
+    )

@@ -1,0 +1,1 @@
+"""The SQL of other engines: what they have in common, and statements rewritten for each."""

@@ -1,0 +1,86 @@
+"""Statements of DuckDB's in Spark's SQL; Spark's types and errors as those of this package."""
+
+from functools import lru_cache
+
+import sqlglot
+from sqlglot import exp
+
+from sqleval.dialects.rewrites import adapt, put_nulls_last
+from sqleval.errors import DataError, EngineError, SourceError, SqlevalError
+
+#: Spark's name of a type, and the one of `common.columns`; others are spelled alike.
+_TYPES = {
+    "byte": "TINYINT",
+    "tinyint": "TINYINT",
+    "short": "SMALLINT",
+    "smallint": "SMALLINT",
+    "int": "INTEGER",
+    "long": "BIGINT",
+    "bigint": "BIGINT",
+    "string": "VARCHAR",
+    "binary": "BLOB",
+    "timestamp": "TIMESTAMP WITH TIME ZONE",
+    "timestamp_ntz": "TIMESTAMP",
+    "void": '"NULL"',
+}
+#: The beginnings of the conditions of errors over a value in the rows, and of what is not there.
+_VALUES = ("CAST_", "ARITHMETIC_", "NUMERIC_", "INVALID_ARRAY", "DIVIDE_", "DATETIME_")
+_UNREADABLE = ("PATH_", "FAILED_READ", "TABLE_OR_VIEW")
+
+
+def find_error_class(condition: str) -> type[SqlevalError]:
+    """Return the kind of an error by its condition."""
+    if condition.startswith(_UNREADABLE):
+        return SourceError
+    return DataError if condition.startswith(_VALUES) else EngineError
+
+
+def shorten(message: str) -> str:
+    """Return the first line of an error, without its condition and query context."""
+    text = next((line for line in message.splitlines() if line.strip()), "")
+    return text.partition("] ")[2] if text.startswith("[") else text
+
+
+def name_type(name: str) -> str:
+    """Return the name in `common.columns` of one of Spark's types."""
+    word = name.partition("(")[0].partition("<")[0]
+    if word in ("char", "varchar"):
+        return "VARCHAR"
+    if word == "decimal":
+        return name.upper().replace(",", ", ")
+    if word in ("array", "struct", "map"):
+        return "STRUCT(...)"
+    if word.startswith("interval"):
+        return "INTERVAL"
+    return _TYPES.get(word, word.upper())
+
+
+@lru_cache(maxsize=256)
+def translate(statement: str, names: tuple[str, ...]) -> str:
+    """Return a statement of DuckDB's in Spark's SQL.
+
+    Parameters
+    ----------
+    statement : str
+        The statement; its ``$parameters`` become ``:parameters``.
+    names : tuple of str
+        The relations that stand for DataFrames; they become ``{name}``, as `SparkSession.sql`
+        takes them.
+    """
+    tree = adapt(sqlglot.parse_one(statement, dialect="duckdb"), "spark")
+    put_nulls_last(tree)
+    places: dict[str, str] = {}
+    for table in tree.find_all(exp.Table):
+        if table.name in names:
+            place = f"place_of_{len(places)}_"
+            while place in statement:
+                place += "_"
+            places[place] = f"{{{table.name}}}"
+            table.set("this", exp.to_identifier(place))
+    text = tree.sql(dialect="spark", comments=False, copy=False)
+    if not names:
+        return text
+    text = text.replace("{", "{{").replace("}", "}}")
+    for place, name in places.items():
+        text = text.replace(place, name)
+    return text

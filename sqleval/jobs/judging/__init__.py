@@ -1,0 +1,1 @@
+"""The judgement of a job: gates, checks against the past, incidents."""

@@ -1,0 +1,117 @@
+"""Settles once what the rows of a job are, so that no later period is read as something else.
+
+The job file says it, or the first period with at least two different values does; the history
+keeps it. A period of another kind is then an error, and never another metric.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import polars as pl
+
+from sqleval.binding.binding import Task
+from sqleval.errors import RequestError, SqlevalError
+from sqleval.frontend.first_values import FirstValues
+from sqleval.frontend.predictions import Predictions
+from sqleval.history.store import SETTLED, Store, retry_while_busy
+from sqleval.jobs.binding import bind_periods, prepare_metrics
+from sqleval.jobs.definitions import write_input_text
+from sqleval.jobs.file.model import Job
+from sqleval.jobs.periods.lake import Lake
+
+
+class Settled(NamedTuple):
+    """What a job has settled, and by which period.
+
+    Attributes
+    ----------
+    task : str
+        The task.
+    has_probabilities : bool
+        Whether the scores lie in 0 .. 1, so that the default threshold applies to them.
+    period : str
+        The period whose rows decided.
+    """
+
+    task: Task
+    has_probabilities: bool
+    period: str
+
+
+def is_task_open(job: Job) -> bool:
+    """Whether neither the job file nor its roles say what the task is."""
+    given = (job.task, job.qid, job.score, job.positive, job.from_state)
+    return all(each is None for each in given)
+
+
+def must_settle(job: Job) -> bool:
+    """Whether the rows decide about the task, or about the default threshold."""
+    is_scored = job.score is not None and job.qid is None and job.threshold is None
+    return not job.is_settled and job.from_state is None and (is_scored or is_task_open(job))
+
+
+def recall_settled(job: Job, store: Store) -> Job:
+    """Return the job with what its history says; as it is where that is of other roles."""
+    rows = retry_while_busy(lambda: store.read("sqleval_settled", job.name))
+    rows = rows.filter(input=write_input_text(job, task=False))
+    if rows.is_empty():
+        return job
+    last = rows.row(-1, named=True)
+    return job.settle(last["task"], has_probabilities=last["threshold"] is not None)
+
+
+def keep_settled(job: Job, store: Store, settled: Settled, run: str) -> None:
+    """Store what a run has settled."""
+    row = {
+        "job": job.name,
+        "input": write_input_text(job, task=False),
+        "task": settled.task,
+        "threshold": 0.5 if settled.has_probabilities else None,
+        "period": settled.period,
+        "run": run,
+    }
+    frame = pl.DataFrame([row], schema=SETTLED)
+    retry_while_busy(lambda: store.append("sqleval_settled", frame))
+
+
+def find_settled(job: Job, lake: Lake, periods: Sequence[str]) -> Settled | None:
+    """Return what the first period decides that has at least two values; None without any.
+
+    Raises
+    ------
+    RequestError
+        If the job fits no period: then the job is wrong, and not the data.
+    """
+    last_error: RequestError | None = None
+    has_fitted = False
+    for period in periods:
+        try:
+            bound = [bind_periods(job, lake, [period], [keys]) for keys in job.key_sets]
+            for each in bound:
+                prepare_metrics(job, each)
+            has_fitted = True
+            first, scores = bound[0].binding, read_scores(bound[0])
+            if first.is_settled and (scores or not first.score_columns):
+                return Settled(first.task, are_probabilities(scores), period)
+        except RequestError as error:
+            last_error = error
+        except SqlevalError:
+            # Errors in the data of a period are recorded when it is evaluated.
+            continue
+    if last_error is not None and not has_fitted:
+        raise last_error
+    return None
+
+
+def read_scores(predictions: Predictions) -> list[float]:
+    """Return the first scores, which are those of all models or classes."""
+    binding = predictions.binding
+    first = FirstValues(predictions.source, predictions.labels, predictions.engine)
+    columns = [("score", column) for column in binding.score_columns]
+    values = first.read(binding.labels, binding.where, binding.where_columns, columns)
+    return [float(str(value)) for each in values for value in each]
+
+
+def are_probabilities(scores: Sequence[float]) -> bool:
+    """Whether scores lie in 0 .. 1, except some that are wrong."""
+    return sum(0 <= score <= 1 for score in scores) >= len(scores) / 2

@@ -1,0 +1,1 @@
+"""Tables of lakes: Delta, Iceberg, Lance and DuckLake."""

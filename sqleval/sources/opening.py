@@ -1,0 +1,181 @@
+"""Opens what a user passes as a source."""
+
+from collections.abc import Callable, Mapping, Sequence
+from os import PathLike
+from typing import Any, cast
+
+from sqleval.common.sql_text import quote
+from sqleval.errors import RequestError, SourceError, SqlevalError
+from sqleval.sources.database.naming import check_file, find_database, write_subquery
+from sqleval.sources.files import open_paths
+from sqleval.sources.frames import (
+    check_connection,
+    is_adbc,
+    open_arrow,
+    open_frame,
+    open_relation,
+    open_stream,
+)
+from sqleval.sources.lake.tables import AsOf, open_table, parse_as_of
+from sqleval.sources.source import DatabaseFile, Source
+from sqleval.sources.stores import check_storage, expand_home
+from sqleval.sources.verify import verify_source
+
+#: Each returns the source for an object of its kind, or None for another one.
+KINDS: list[Callable[[object, str], Source | None]] = [
+    open_frame, open_arrow, open_relation, open_stream,
+]  # fmt: skip
+_ACCEPTED = (
+    "a path, pattern, folder or list of paths, a database, query=, a Delta, Iceberg or Lance table "
+    "(its path or the object), a DuckLake table, a Polars DataFrame or LazyFrame, a PyArrow Table, "
+    "RecordBatchReader or Dataset, a pandas DataFrame, a DuckDB relation, an Arrow stream "
+    "(__arrow_c_stream__), an ADBC cursor, or a table name with con="
+)
+
+
+def _open_database(source: object, query: str | None, name: str) -> Source | None:
+    """Return the source of a table or a query of a database; None for another source.
+
+    Raises
+    ------
+    SourceError
+        If there is no such database or table.
+    RequestError
+        If a table and a query are given, or a password.
+    MissingExtra
+        If the driver is not installed.
+    """
+    database = find_database(source)
+    if database is None:
+        return None
+    kind, address, table = database
+    if kind == "ducklake":
+        raise RequestError("query= is not over a DuckLake; name its table, and give where=")
+    if table and query is not None:
+        raise RequestError(f"give #{table} or query=, not both")
+    label = f"the query on {address}" if query is not None else str(source)
+    if kind != "postgres":
+        check_file(address)
+    if kind == "duckdb":
+        # The engine knows its tables.
+        return Source("", label=label, database=DatabaseFile(address, table, query))
+    from sqleval.sources.database.adbc import open_postgres, open_sqlite  # late: few need it
+
+    open_kind = open_postgres if kind == "postgres" else open_sqlite
+    return open_kind(address, table, query, name=name, label=label)
+
+
+def _open_table(con: Any, name: str) -> Source:
+    return Source(".".join(quote(part) for part in name.split(".")), con=con, label=name)
+
+
+def open_source(
+    source: object,
+    *,
+    query: str | None = None,
+    con: Any = None,
+    name: str,
+    table: bool = False,
+    storage: Mapping[str, object] | None = None,
+    version: object = None,
+    timestamp: object = None,
+    verify: bool = False,
+) -> Source:
+    """Open what the user passes as a source.
+
+    Parameters
+    ----------
+    source : object
+        See ``docs/guide/first-steps.md`` for the kinds of sources.
+    query : str or None
+        A SELECT, instead of a source or over the tables of a database.
+    con : duckdb.DuckDBPyConnection, ADBC connection or None
+        The connection in which a table name or a query is looked up.
+    name : str
+        The name an object in memory is registered under.
+    table : bool
+        Whether a text is the name of a table instead of a path.
+    storage : mapping of str to object, optional
+        Options of an object store, those of `stores.OPTIONS`.
+    version, timestamp : optional
+        The state of a table to read; see `tables.parse_as_of`.
+    verify : bool
+        Whether page checksums are checked before rows are read; see `verify`.
+
+    Raises
+    ------
+    SourceError
+        If a file is missing or a pattern matches nothing.
+    RequestError
+        If this kind of object cannot be a source.
+    """
+    opened = _open(source, query, con, name, table, storage, version, timestamp)
+    return verify_source(opened) if verify else opened
+
+
+def _open(
+    source: object,
+    query: str | None,
+    con: Any,
+    name: str,
+    table: bool,
+    storage: Mapping[str, object] | None,
+    version: object,
+    timestamp: object,
+) -> Source:
+    as_of, options = parse_as_of(version, timestamp), check_storage(storage)
+    check_connection(con)
+    if query is not None and not isinstance(query, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise RequestError(f"query={query!r} must be a SELECT, as a text")
+    if isinstance(source, PathLike):
+        source = str(cast("PathLike[str]", source))
+    if isinstance(source, str):
+        if not source.strip():
+            raise RequestError(f"the source is {source!r}: name a file, a folder or a table")
+        source = expand_home(source)
+    if query is not None and not query.strip():
+        raise RequestError("query= is empty: give a SELECT statement")
+    if query is None and con is None and not table:
+        try:
+            opened = open_table(source, as_of, options, name)
+        except OSError as error:
+            if isinstance(error, SqlevalError):
+                raise
+            # Such as a name that is too long for the file system.
+            raise SourceError(f"cannot read {source!r}: {error.strerror or error}") from error
+        if opened is not None:
+            return opened
+    if as_of != AsOf():
+        raise RequestError(
+            "version= and timestamp= need a table: Delta, Iceberg, Lance or DuckLake"
+        )
+    if con is None and not table:
+        opened = _open_database(source, query, name)
+        if opened is not None:
+            return opened
+    if query is not None and source is not None:
+        raise RequestError("give a source or query=, not both; query= is over a database alone")
+    if is_adbc(con, "Connection"):
+        from sqleval.sources.database.adbc import open_connection  # late: few need it
+
+        return open_connection(con, source, query, name)
+    if query is not None:
+        return Source(write_subquery(query), con=con, label="the query")
+    if isinstance(source, str):
+        if table or con is not None:
+            return _open_table(con, source)
+        return open_paths([source], name=name, storage=options)
+    if isinstance(source, (list, tuple)):
+        for each in cast("Sequence[object]", source):
+            if not isinstance(each, (str, PathLike)):
+                kind = type(each).__name__
+                raise RequestError(f"a list holds paths, and this one a {kind}; concatenate frames")
+        paths = [expand_home(str(path)) for path in cast("Sequence[object]", source)]
+        if any(find_database(path) is not None for path in paths):
+            raise RequestError("a list holds files; give a database alone, and join by query=")
+        return open_paths(paths, name=name, storage=options)
+    for open_kind in KINDS:
+        if (opened := open_kind(source, name)) is not None:
+            return opened
+    kind = type(source)
+    raise RequestError(f"cannot evaluate a {kind.__module__}.{kind.__qualname__}; give {_ACCEPTED}")

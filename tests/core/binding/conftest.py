@@ -1,0 +1,5 @@
+"""The rows in one Parquet file."""
+
+from tests.core.sources import conftest as files
+
+one_file = files.one_file
