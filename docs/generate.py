@@ -480,7 +480,7 @@ def _functions() -> str:
 def _function(name: str, function: Any) -> str:
     """Return a function's signature and docstring, its sections as the help has them."""
     signature = inspect.signature(function)
-    given = [p for p in signature.parameters.values() if p.name != "self"]
+    given = [p for p in signature.parameters.values() if p.name not in ("self", "bound")]
     shown = signature.replace(
         parameters=[p.replace(annotation=p.empty) for p in given],
         return_annotation=inspect.Signature.empty,

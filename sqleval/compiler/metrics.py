@@ -109,7 +109,7 @@ def compile_metrics(
 ) -> Statement:
     """Return the statement that computes the result of ``requests``.
 
-    ``ci_method`` is that of `Evaluations.evaluate`, or ``parts``: then the result has hidden
+    ``ci_method`` is that of `Predictions.evaluate`, or ``parts``: then the result has hidden
     columns, `placed.PARTS`, of which tests are made.
 
     Raises

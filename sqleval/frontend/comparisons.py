@@ -2,302 +2,299 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import polars as pl
 
 from sqleval.catalog import request
 from sqleval.common.sql_text import Value
-from sqleval.frontend.evaluations import Evaluations, Metrics
+from sqleval.frontend.bound import Bound, Metrics, create_input, parse_requests
 from sqleval.resampling.deferred import defer_frame
 
 
-@dataclass(frozen=True, repr=False, eq=False)
-class Comparisons(Evaluations):
-    """Predictions as far as their models are compared; see `Predictions`."""
+def compare(
+    bound: Bound,
+    metrics: Metrics = None,
+    *,
+    baseline: str | None = None,
+    test: str | None = None,
+    alternative: str = "two-sided",
+    paired: bool = True,
+    ci: float = 0.95,
+    adjust: str | None = "holm",
+    margin: float | None = None,
+    model: str | None = None,
+    key: str | None = None,
+    replicates: int = 500,
+    seed: int = 0,
+    cluster: str | None = None,
+) -> pl.LazyFrame:
+    """Return how much better each model is than the baseline, and whether that is chance.
 
-    def compare(
-        self,
-        metrics: Metrics = None,
-        *,
-        baseline: str | None = None,
-        test: str | None = None,
-        alternative: str = "two-sided",
-        paired: bool = True,
-        ci: float = 0.95,
-        adjust: str | None = "holm",
-        margin: float | None = None,
-        model: str | None = None,
-        key: str | None = None,
-        replicates: int = 500,
-        seed: int = 0,
-        cluster: str | None = None,
-    ) -> pl.LazyFrame:
-        """Return how much better each model is than the baseline, and whether that is chance.
+    Parameters
+    ----------
+    metrics : str or sequence of str, optional
+        As for `evaluate`.
+    baseline : str, optional
+        The model that the others are compared with; the first one if left out.
+    test : str, optional
+        ``delong``, ``mcnemar``, ``mcnemar_exact``, ``paired_t``, ``wilcoxon`` or ``bootstrap``;
+        of all models at once ``delong_joint`` (areas) and ``cochran_q`` (rates);
+        with ``cluster`` ``jackknife`` or ``bootstrap``; over the folds or data sets of
+        ``over=`` also ``corrected_t``, ``friedman`` and ``nemenyi``. With ``paired=False``
+        ``newcombe`` (rates), ``welch_t`` (means), ``delong``, ``bootstrap`` or ``jackknife``.
+        The best one for the metric if left out.
+    alternative : {"two-sided", "greater", "less"}
+        ``greater``: the model's value is above that of the baseline.
+    paired : bool
+        Whether the models are judged on the same rows.
+    ci : float
+        Level of the interval of the difference; a verdict needs an adjusted p-value below one
+        minus it.
+    adjust : {"holm", "benjamini_hochberg", "bonferroni", "none"}
+        How p-values are adjusted for the number of slices.
+    margin : float, optional
+        The largest difference that does not matter: the test is then whether the models are
+        equivalent, or with ``alternative="greater"`` whether the model is not inferior.
+    model, key : str, optional
+        For a table with a row per model and key: the column that names the model, and that of
+        the key, by which rows are matched; keys without a row of every model are dropped and
+        counted. With ``paired=False`` the models (periods, data sets) have rows of their own,
+        and no key.
+    replicates, seed, cluster
+        Of the bootstrap, as for `evaluate`. With ``cluster`` each cluster is left out in turn
+        (the jackknife), unless ``test`` is ``bootstrap``.
 
-        Parameters
-        ----------
-        metrics : str or sequence of str, optional
-            As for `evaluate`.
-        baseline : str, optional
-            The model that the others are compared with; the first one if left out.
-        test : str, optional
-            ``delong``, ``mcnemar``, ``mcnemar_exact``, ``paired_t``, ``wilcoxon`` or ``bootstrap``;
-            of all models at once ``delong_joint`` (areas) and ``cochran_q`` (rates);
-            with ``cluster`` ``jackknife`` or ``bootstrap``; over the folds or data sets of
-            ``over=`` also ``corrected_t``, ``friedman`` and ``nemenyi``. With ``paired=False``
-            ``newcombe`` (rates), ``welch_t`` (means), ``delong``, ``bootstrap`` or ``jackknife``.
-            The best one for the metric if left out.
-        alternative : {"two-sided", "greater", "less"}
-            ``greater``: the model's value is above that of the baseline.
-        paired : bool
-            Whether the models are judged on the same rows.
-        ci : float
-            Level of the interval of the difference; a verdict needs an adjusted p-value below one
-            minus it.
-        adjust : {"holm", "benjamini_hochberg", "bonferroni", "none"}
-            How p-values are adjusted for the number of slices.
-        margin : float, optional
-            The largest difference that does not matter: the test is then whether the models are
-            equivalent, or with ``alternative="greater"`` whether the model is not inferior.
-        model, key : str, optional
-            For a table with a row per model and key: the column that names the model, and that of
-            the key, by which rows are matched; keys without a row of every model are dropped and
-            counted. With ``paired=False`` the models (periods, data sets) have rows of their own,
-            and no key.
-        replicates, seed, cluster
-            Of the bootstrap, as for `evaluate`. With ``cluster`` each cluster is left out in turn
-            (the jackknife), unless ``test`` is ``bootstrap``.
+    Returns
+    -------
+    polars.LazyFrame
+        The slice keys, ``metric``, ``model``, ``baseline``, ``value``, ``baseline_value``,
+        ``difference`` with its interval ``low`` .. ``high``, ``statistic``, ``p_value``,
+        ``p_adjusted``, ``method``, ``n``, ``n_dropped``, ``note`` and ``verdict``.
 
-        Returns
-        -------
-        polars.LazyFrame
-            The slice keys, ``metric``, ``model``, ``baseline``, ``value``, ``baseline_value``,
-            ``difference`` with its interval ``low`` .. ``high``, ``statistic``, ``p_value``,
-            ``p_adjusted``, ``method``, ``n``, ``n_dropped``, ``note`` and ``verdict``.
+    Raises
+    ------
+    RequestError
+        Now, for an unknown metric, test or baseline, or one that does not fit.
+    DataError
+        On ``collect``, for rows that the metrics or the test cannot use.
+    MissingExtra
+        If SciPy is not installed.
 
-        Raises
-        ------
-        RequestError
-            Now, for an unknown metric, test or baseline, or one that does not fit.
-        DataError
-            On ``collect``, for rows that the metrics or the test cannot use.
-        MissingExtra
-            If SciPy is not installed.
+    Examples
+    --------
+    >>> import polars as pl, sqleval
+    >>> rows = {"y": [0, 0, 1, 1] * 25, "a": [0.1, 0.6, 0.4, 0.7] * 25}
+    >>> df = pl.DataFrame({**rows, "b": [0.1, 0.3, 0.4, 0.7] * 25})
+    >>> both = sqleval.scan(df, label="y", score={"a": "a", "b": "b"})
+    >>> both.compare("roc_auc").collect()["verdict"].item()
+    'b is better than a by 0.25 [0.151, 0.349]'
+    """
+    from sqleval.comparison.compare import create_comparison  # late: it needs SciPy
+    from sqleval.comparison.options import Options
 
-        Examples
-        --------
-        >>> import polars as pl, sqleval
-        >>> rows = {"y": [0, 0, 1, 1] * 25, "a": [0.1, 0.6, 0.4, 0.7] * 25}
-        >>> df = pl.DataFrame({**rows, "b": [0.1, 0.3, 0.4, 0.7] * 25})
-        >>> both = sqleval.scan(df, label="y", score={"a": "a", "b": "b"})
-        >>> both.compare("roc_auc").collect()["verdict"].item()
-        'b is better than a by 0.25 [0.151, 0.349]'
-        """
-        from sqleval.comparison.compare import create_comparison  # late: it needs SciPy
-        from sqleval.comparison.options import Options
+    requests = parse_requests(bound, metrics, ci)
+    options = Options(
+        baseline, test, alternative, paired, ci, adjust, margin, replicates, seed, model, key
+    )
+    return create_comparison(create_input(bound, cluster), requests, options, bound.key_types)
 
-        requests = self._parse_requests(metrics, ci)
-        options = Options(
-            baseline, test, alternative, paired, ci, adjust, margin, replicates, seed, model, key
-        )
-        return create_comparison(self._create_input(cluster), requests, options, self.key_types)
 
-    def leaderboard(
-        self,
-        metrics: Metrics = None,
-        *,
-        test: str | None = None,
-        paired: bool = True,
-        ci: float = 0.95,
-        adjust: str | None = "holm",
-        model: str | None = None,
-        key: str | None = None,
-        replicates: int = 500,
-        seed: int = 0,
-        cluster: str | None = None,
-    ) -> pl.LazyFrame:
-        """Return the models by rank, and which of them are not shown to be worse than the best.
+def leaderboard(
+    bound: Bound,
+    metrics: Metrics = None,
+    *,
+    test: str | None = None,
+    paired: bool = True,
+    ci: float = 0.95,
+    adjust: str | None = "holm",
+    model: str | None = None,
+    key: str | None = None,
+    replicates: int = 500,
+    seed: int = 0,
+    cluster: str | None = None,
+) -> pl.LazyFrame:
+    """Return the models by rank, and which of them are not shown to be worse than the best.
 
-        Parameters
-        ----------
-        metrics, test, paired, ci, model, key, replicates, seed, cluster
-            As for `compare`. The baseline is the best model of each slice and metric; the default
-            metrics are those of which higher or lower values are better.
-        adjust : {"holm", "benjamini_hochberg", "bonferroni", "none"}
-            How p-values are adjusted for the number of models.
+    Parameters
+    ----------
+    metrics, test, paired, ci, model, key, replicates, seed, cluster
+        As for `compare`. The baseline is the best model of each slice and metric; the default
+        metrics are those of which higher or lower values are better.
+    adjust : {"holm", "benjamini_hochberg", "bonferroni", "none"}
+        How p-values are adjusted for the number of models.
 
-        Returns
-        -------
-        polars.LazyFrame
-            The slice keys, ``metric``, ``rank`` (1 is the best), ``model``, ``value``, the
-            ``difference`` from the best with its interval ``low`` .. ``high``, ``p_value``,
-            ``p_adjusted``, ``is_tied`` (the best and all models that are not shown to differ from
-            it; NULL without a test), ``method``, ``n``, ``n_dropped``, ``note`` and ``verdict``.
-            The best model was chosen by the same rows: p-values are a little too small if many
-            models are nearly equal.
+    Returns
+    -------
+    polars.LazyFrame
+        The slice keys, ``metric``, ``rank`` (1 is the best), ``model``, ``value``, the
+        ``difference`` from the best with its interval ``low`` .. ``high``, ``p_value``,
+        ``p_adjusted``, ``is_tied`` (the best and all models that are not shown to differ from
+        it; NULL without a test), ``method``, ``n``, ``n_dropped``, ``note`` and ``verdict``.
+        The best model was chosen by the same rows: p-values are a little too small if many
+        models are nearly equal.
 
-        Raises
-        ------
-        RequestError
-            Now, for an unknown metric or test, or one that does not fit.
-        DataError
-            On ``collect``, for rows that the metrics or the test cannot use.
-        MissingExtra
-            If SciPy is not installed.
+    Raises
+    ------
+    RequestError
+        Now, for an unknown metric or test, or one that does not fit.
+    DataError
+        On ``collect``, for rows that the metrics or the test cannot use.
+    MissingExtra
+        If SciPy is not installed.
 
-        Examples
-        --------
-        >>> import polars as pl, sqleval
-        >>> rows = {"y": [0, 0, 1, 1] * 25, "a": [0.1, 0.6, 0.4, 0.7] * 25}
-        >>> df = pl.DataFrame({**rows, "b": [0.1, 0.3, 0.4, 0.7] * 25})
-        >>> both = sqleval.scan(df, label="y", score={"a": "a", "b": "b"})
-        >>> both.leaderboard("roc_auc").collect().select("rank", "model", "is_tied").rows()
-        [(1, 'b', False), (2, 'a', False)]
-        """
-        from sqleval.comparison.leaderboard import create_leaderboard  # late: it needs SciPy
-        from sqleval.comparison.options import Options
+    Examples
+    --------
+    >>> import polars as pl, sqleval
+    >>> rows = {"y": [0, 0, 1, 1] * 25, "a": [0.1, 0.6, 0.4, 0.7] * 25}
+    >>> df = pl.DataFrame({**rows, "b": [0.1, 0.3, 0.4, 0.7] * 25})
+    >>> both = sqleval.scan(df, label="y", score={"a": "a", "b": "b"})
+    >>> both.leaderboard("roc_auc").collect().select("rank", "model", "is_tied").rows()
+    [(1, 'b', False), (2, 'a', False)]
+    """
+    from sqleval.comparison.leaderboard import create_leaderboard  # late: it needs SciPy
+    from sqleval.comparison.options import Options
 
-        requests = self._parse_requests(metrics, ci)
-        options = Options(
-            test=test, paired=paired, ci=ci, adjust=adjust, replicates=replicates, seed=seed,
-            model=model, key=key,
-        )  # fmt: skip
-        return create_leaderboard(self._create_input(cluster), requests, options, self.key_types)
+    requests = parse_requests(bound, metrics, ci)
+    options = Options(
+        test=test, paired=paired, ci=ci, adjust=adjust, replicates=replicates, seed=seed,
+        model=model, key=key,
+    )  # fmt: skip
+    return create_leaderboard(create_input(bound, cluster), requests, options, bound.key_types)
 
-    def compare_curves(
-        self,
-        curve: str = "roc",
-        *,
-        baseline: str | None = None,
-        ci: float = 0.95,
-        replicates: int = 500,
-        seed: int = 0,
-        cluster: str | None = None,
-        **params: Value,
-    ) -> pl.LazyFrame:
-        """Return where the curve of each model is better than that of the baseline.
 
-        Parameters
-        ----------
-        curve : str
-            ``roc``, ``pr``, ``gain`` or ``cost``.
-        baseline : str, optional
-            The model that the others are compared with; the first one if left out.
-        ci : float
-            A model is better where the simultaneous band of this level around the difference of
-            the curves leaves out 0.
-        replicates, seed, cluster
-            Of the bootstrap, in which all models are judged on the same drawn rows; its replicates
-            cannot be 0.
-        **params
-            The curve's parameters.
+def compare_curves(
+    bound: Bound,
+    curve: str = "roc",
+    *,
+    baseline: str | None = None,
+    ci: float = 0.95,
+    replicates: int = 500,
+    seed: int = 0,
+    cluster: str | None = None,
+    **params: Value,
+) -> pl.LazyFrame:
+    """Return where the curve of each model is better than that of the baseline.
 
-        Returns
-        -------
-        polars.LazyFrame
-            A row a range of the curve: the slice keys, ``curve``, ``model``, ``baseline``,
-            ``start`` and ``end`` of the range, ``better`` (the model, or NULL without evidence),
-            the largest ``difference`` in it with its place ``at`` and its band ``low`` ..
-            ``high``; ``p_value`` (that the curves are equal), ``note`` and ``verdict``.
+    Parameters
+    ----------
+    curve : str
+        ``roc``, ``pr``, ``gain`` or ``cost``.
+    baseline : str, optional
+        The model that the others are compared with; the first one if left out.
+    ci : float
+        A model is better where the simultaneous band of this level around the difference of
+        the curves leaves out 0.
+    replicates, seed, cluster
+        Of the bootstrap, in which all models are judged on the same drawn rows; its replicates
+        cannot be 0.
+    **params
+        The curve's parameters.
 
-        Raises
-        ------
-        RequestError
-            Now, for an unknown curve or baseline, or roles that do not fit.
-        DataError
-            On ``collect``, for rows that the curve cannot use.
-        MissingExtra
-            If SciPy is not installed.
+    Returns
+    -------
+    polars.LazyFrame
+        A row a range of the curve: the slice keys, ``curve``, ``model``, ``baseline``,
+        ``start`` and ``end`` of the range, ``better`` (the model, or NULL without evidence),
+        the largest ``difference`` in it with its place ``at`` and its band ``low`` ..
+        ``high``; ``p_value`` (that the curves are equal), ``note`` and ``verdict``.
 
-        Examples
-        --------
-        >>> import polars as pl, sqleval
-        >>> rows = {"y": [0, 0, 1, 1] * 25, "a": [0.1, 0.6, 0.4, 0.7] * 25}
-        >>> df = pl.DataFrame({**rows, "b": [0.1, 0.3, 0.4, 0.7] * 25})
-        >>> both = sqleval.scan(df, label="y", score={"a": "a", "b": "b"})
-        >>> both.compare_curves("roc").collect()["verdict"][0]
-        'b is better from 0 to 0.335; the curve of b is nowhere worse'
-        """
-        from sqleval.curves import bands, compare  # late: they need SciPy
+    Raises
+    ------
+    RequestError
+        Now, for an unknown curve or baseline, or roles that do not fit.
+    DataError
+        On ``collect``, for rows that the curve cannot use.
+    MissingExtra
+        If SciPy is not installed.
 
-        options = bands.parse_options(ci, replicates, seed)
-        curve_request = request.parse_curve(curve, params, self.binding.task, self.catalogue)
-        compare.check_curve(curve_request, self.binding, baseline)
-        data = self._create_input(cluster)
-        bands.check_source(data)
-        keys = {name: kind for name, kind in self.key_types.items() if name != "model"}
-        schema = pl.Schema({**keys, **compare.COLUMNS})
-        return defer_frame(
-            lambda: compare.compare_curves(data, curve_request, baseline, options), schema
-        )
+    Examples
+    --------
+    >>> import polars as pl, sqleval
+    >>> rows = {"y": [0, 0, 1, 1] * 25, "a": [0.1, 0.6, 0.4, 0.7] * 25}
+    >>> df = pl.DataFrame({**rows, "b": [0.1, 0.3, 0.4, 0.7] * 25})
+    >>> both = sqleval.scan(df, label="y", score={"a": "a", "b": "b"})
+    >>> both.compare_curves("roc").collect()["verdict"][0]
+    'b is better from 0 to 0.335; the curve of b is nowhere worse'
+    """
+    from sqleval.curves import bands, compare  # late: they need SciPy
 
-    def sample_size(
-        self,
-        metrics: Metrics = None,
-        *,
-        difference: float | None = None,
-        power: float = 0.8,
-        ci: float = 0.95,
-        alternative: str = "two-sided",
-        correlation: float | None = None,
-        baseline: str | None = None,
-        test: str | None = None,
-        replicates: int = 500,
-        seed: int = 0,
-        cluster: str | None = None,
-    ) -> pl.LazyFrame:
-        """Return how many rows show a difference, and how small a one these rows could show.
+    options = bands.parse_options(ci, replicates, seed)
+    curve_request = request.parse_curve(curve, params, bound.binding.task, bound.catalogue)
+    compare.check_curve(curve_request, bound.binding, baseline)
+    data = create_input(bound, cluster)
+    bands.check_source(data)
+    keys = {name: kind for name, kind in bound.key_types.items() if name != "model"}
+    schema = pl.Schema({**keys, **compare.COLUMNS})
+    return defer_frame(
+        lambda: compare.compare_curves(data, curve_request, baseline, options), schema
+    )
 
-        Parameters
-        ----------
-        metrics : str or sequence of str, optional
-            As for `evaluate`.
-        difference : float, optional
-            The difference that matters, such as 0.01. Without it ``rows_needed`` is NULL.
-        power : float
-            With what probability the test shall show it.
-        ci, alternative, baseline, test, replicates, seed, cluster
-            As for `compare`: the test that is planned, of level one minus ``ci``.
-        correlation : float, optional
-            For one model at hand, of the errors of two models that vary like it: 0 (if left out)
-            for two periods or groups of different rows; two models on the same rows often have
-            0.8. With several models it follows from their rows.
 
-        Returns
-        -------
-        polars.LazyFrame
-            The slice keys, ``metric``, ``model``, ``baseline``, ``value``, ``n``,
-            ``detectable_difference`` (the smallest difference that a test of ``n`` rows shows with
-            this power), ``difference``, ``rows_needed`` (of the same kind; of each model where
-            they have different rows), ``method`` of the standard error and ``note``.
+def sample_size(
+    bound: Bound,
+    metrics: Metrics = None,
+    *,
+    difference: float | None = None,
+    power: float = 0.8,
+    ci: float = 0.95,
+    alternative: str = "two-sided",
+    correlation: float | None = None,
+    baseline: str | None = None,
+    test: str | None = None,
+    replicates: int = 500,
+    seed: int = 0,
+    cluster: str | None = None,
+) -> pl.LazyFrame:
+    """Return how many rows show a difference, and how small a one these rows could show.
 
-        Raises
-        ------
-        RequestError
-            Now, for an unknown metric or test, or an option that does not fit.
-        DataError
-            On ``collect``, for rows that the metrics or the test cannot use.
-        MissingExtra
-            If SciPy is not installed.
+    Parameters
+    ----------
+    metrics : str or sequence of str, optional
+        As for `evaluate`.
+    difference : float, optional
+        The difference that matters, such as 0.01. Without it ``rows_needed`` is NULL.
+    power : float
+        With what probability the test shall show it.
+    ci, alternative, baseline, test, replicates, seed, cluster
+        As for `compare`: the test that is planned, of level one minus ``ci``.
+    correlation : float, optional
+        For one model at hand, of the errors of two models that vary like it: 0 (if left out)
+        for two periods or groups of different rows; two models on the same rows often have
+        0.8. With several models it follows from their rows.
 
-        Examples
-        --------
-        >>> import polars as pl, sqleval
-        >>> rows = {"y": [0, 0, 1, 1] * 25, "a": [0.1, 0.6, 0.4, 0.7] * 25}
-        >>> df = pl.DataFrame({**rows, "b": [0.1, 0.3, 0.4, 0.7] * 25})
-        >>> both = sqleval.scan(df, label="y", score={"a": "a", "b": "b"})
-        >>> both.sample_size("roc_auc", difference=0.02).collect()["rows_needed"].item()
-        5006
-        """
-        from sqleval.comparison.options import Options  # late: it needs SciPy
-        from sqleval.comparison.sample_size import Aim, create_sample_sizes
+    Returns
+    -------
+    polars.LazyFrame
+        The slice keys, ``metric``, ``model``, ``baseline``, ``value``, ``n``,
+        ``detectable_difference`` (the smallest difference that a test of ``n`` rows shows with
+        this power), ``difference``, ``rows_needed`` (of the same kind; of each model where
+        they have different rows), ``method`` of the standard error and ``note``.
 
-        requests = self._parse_requests(metrics, ci)
-        options = Options(
-            baseline=baseline, test=test, alternative=alternative, ci=ci, replicates=replicates,
-            seed=seed,
-        )  # fmt: skip
-        aim = Aim(difference, power, correlation)
-        data = self._create_input(cluster)
-        return create_sample_sizes(data, requests, options, aim, self.key_types)
+    Raises
+    ------
+    RequestError
+        Now, for an unknown metric or test, or an option that does not fit.
+    DataError
+        On ``collect``, for rows that the metrics or the test cannot use.
+    MissingExtra
+        If SciPy is not installed.
+
+    Examples
+    --------
+    >>> import polars as pl, sqleval
+    >>> rows = {"y": [0, 0, 1, 1] * 25, "a": [0.1, 0.6, 0.4, 0.7] * 25}
+    >>> df = pl.DataFrame({**rows, "b": [0.1, 0.3, 0.4, 0.7] * 25})
+    >>> both = sqleval.scan(df, label="y", score={"a": "a", "b": "b"})
+    >>> both.sample_size("roc_auc", difference=0.02).collect()["rows_needed"].item()
+    5006
+    """
+    from sqleval.comparison.options import Options  # late: it needs SciPy
+    from sqleval.comparison.sample_size import Aim, create_sample_sizes
+
+    requests = parse_requests(bound, metrics, ci)
+    options = Options(
+        baseline=baseline, test=test, alternative=alternative, ci=ci, replicates=replicates,
+        seed=seed,
+    )  # fmt: skip
+    aim = Aim(difference, power, correlation)
+    data = create_input(bound, cluster)
+    return create_sample_sizes(data, requests, options, aim, bound.key_types)

@@ -12,54 +12,52 @@ from sqleval.catalog import request
 from sqleval.catalog.catalogue import Catalogue, builtin
 from sqleval.catalog.chart import Chart, read_chart
 from sqleval.catalog.contract import Relation
-from sqleval.common.sql_text import Value
 from sqleval.curves.bands import ENDS
 from sqleval.errors import RequestError
+from sqleval.frontend.bound import Bound
+from sqleval.frontend.curves import confusion
+from sqleval.frontend.curves import curve as list_points
+from sqleval.frontend.evaluations import evaluate
 from sqleval.frontend.plan import BITS_OF_CURVES
 from sqleval.plots import charts
 from sqleval.plots.parts import join_by_keys
 from sqleval.plots.thinning import COLUMNS
 
 
-def draw(
-    predictions: Any, curve: str, params: Mapping[str, Value], bands: Mapping[str, Any]
-) -> Any:
-    """Return the chart of a curve of `Predictions` with its bands, or of their confusion matrix.
-
-    See `Predictions.plot`, which calls it; the type would be a circle of imports.
-    """
+def draw(bound: Bound, curve: str, params: Mapping[str, Any], bands: Mapping[str, Any]) -> Any:
+    """Return the chart of a curve with its bands, or of the confusion matrix."""
     parameters, bins = dict(params), None
     if curve == "confusion":
         if bands.get("ci") is not None:
             raise RequestError("a confusion matrix has no bands; leave out ci=")
         relation, relation_columns = builtin().get(curve), ("label", "prediction", "n")
-        frame = predictions.confusion(**cast("dict[str, Any]", parameters)).collect()
+        frame = confusion(bound, **parameters).collect()
     else:
         curve_request = request.parse_curve(
             curve, {key: value for key, value in parameters.items() if key != "bins"},
-            predictions.task, predictions.catalogue,
+            bound.binding.task, bound.catalogue,
         )  # fmt: skip
         parameters = dict(curve_request.parameters)
         relation, relation_columns = curve_request.relation, curve_request.relation.columns
-        if not request.has_parameter(curve, "bins", predictions.catalogue):
+        if not request.has_parameter(curve, "bins", bound.catalogue):
             bins = cast("int | None", params.get("bins"))
         if bands.get("ci") is None:
-            frame = collect_points(predictions, curve, params)
+            frame = collect_points(bound, curve, params)
         else:
-            frame = predictions.curve(curve, **bands, **params).collect()
+            frame = list_points(bound, curve, **bands, **params).collect()
     curve_columns = (*relation_columns, *ENDS)
     keys = [column for column in frame.columns if column not in curve_columns]
     costs = (parameters.get("cost_fn", 1.0), parameters.get("cost_fp", 1.0))
     # A curve with bands names no thresholds.
-    chart = find_chart(relation, predictions.catalogue)
+    chart = find_chart(relation, bound.catalogue)
     has_costs = chart.draw == "cost_curve" and bool(parameters) and bands.get("ci") is None
-    label = predictions.binding.role.get("label")
+    label = bound.binding.role.get("label")
     return charts.draw_curve(
         chart,
         frame,
         keys,
         title=f"{chart.title}: {label.name}" if label else None,
-        facts=_collect_facts(predictions, chart, keys, bins),
+        facts=_collect_facts(bound, chart, keys, bins),
         costs=cast("tuple[float, float]", costs) if has_costs else None,
         ci=bands.get("ci"),
     )
@@ -79,7 +77,7 @@ def find_chart(relation: Relation, catalogue: Catalogue) -> Chart:
     return read_chart(relation.name, chart)
 
 
-def collect_points(predictions: Any, curve: str, params: Mapping[str, Value]) -> pl.DataFrame:
+def collect_points(bound: Bound, curve: str, params: Mapping[str, Any]) -> pl.DataFrame:
     """Return the points of a curve for its picture.
 
     Where there may be more scores than a picture can show, these are the points at the lowest
@@ -88,23 +86,23 @@ def collect_points(predictions: Any, curve: str, params: Mapping[str, Value]) ->
 
     Parameters
     ----------
-    predictions : Predictions
-        The bound rows.
+    bound : Bound
+        The rows and their roles.
     curve : str
         The name of a curve.
     params : mapping
         Its parameters.
     """
-    lazy = predictions.curve(curve, **params)
-    source, binding = predictions.source, predictions.binding
+    lazy = list_points(bound, curve, **params)
+    source, binding = bound.source, bound.binding
     is_readable_twice = binding.state is None and not source.once
-    may_be_dense = source.is_large and not predictions.engine.is_distributed
+    may_be_dense = source.is_large and not bound.engine.is_distributed
     if is_readable_twice and may_be_dense and not binding.is_expected and "bins" not in params:
-        chosen = request.parse_curve(curve, params, predictions.task, predictions.catalogue)
-        chart = find_chart(chosen.relation, predictions.catalogue)
+        chosen = request.parse_curve(curve, params, bound.binding.task, bound.catalogue)
+        chart = find_chart(chosen.relation, bound.catalogue)
         is_line = chart.draw == "line" and not chart.points
         if is_line and chosen.depends_on("score_counts"):
-            points = predictions.curve(curve, bins=BITS_OF_CURVES, **params).collect()
+            points = list_points(bound, curve, bins=BITS_OF_CURVES, **params).collect()
             if _is_dense(points, chart.x[0], chosen.relation.columns):
                 return points
     return lazy.collect()
@@ -119,7 +117,7 @@ def _is_dense(points: pl.DataFrame, x: str, columns: Sequence[str]) -> bool:
 
 
 def _collect_facts(
-    predictions: Any, chart: Chart, keys: Sequence[str], bins: int | None
+    bound: Bound, chart: Chart, keys: Sequence[str], bins: int | None
 ) -> pl.DataFrame | None:
     """Return the numbers beside a picture, by series; None where the curve has none."""
     if not chart.metric:
@@ -127,7 +125,7 @@ def _collect_facts(
     names = {"value": chart.metric[1], **chart.facts}
     ending = "(average=None)" if "class" in keys else ""
     requests = [name + ending for name in names.values()]
-    evaluated = predictions.evaluate(requests, bins=bins).collect()
+    evaluated = evaluate(bound, requests, bins=bins).collect()
     if evaluated.is_empty():
         return None  # no rows, and so no slice
     first, *parts = evaluated.partition_by("metric", maintain_order=True)

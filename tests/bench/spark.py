@@ -21,7 +21,7 @@ import polars as pl
 import sqleval
 from sqleval.compiler.bins import create_bins
 from sqleval.compiler.builder import Plan
-from sqleval.frontend.lazy import LazyStatements
+from sqleval.frontend import evaluations
 
 #: The settings of a session on this machine alone.
 SETTINGS = {
@@ -84,17 +84,17 @@ def create_session(folder: str, **settings: str) -> Any:
 
 def evaluate(folder: str, metrics: list[str], plan: Plan | None, engine: Any) -> list[float]:
     """Return the values of metrics under a plan, or under the one that is chosen."""
-    own = LazyStatements._choose_rows_or_groups
+    own = evaluations.choose_rows_or_groups
     keys = pl.scan_parquet(f"{folder}/*.parquet").collect_schema().names()
     by = "s" if "s" in keys else None
     if plan is not None:
-        LazyStatements._choose_rows_or_groups = lambda _: plan  # type: ignore[method-assign]
+        evaluations.choose_rows_or_groups = lambda _: plan
     try:
         scan = sqleval.scan(folder, engine=engine, label="y", score="p", by=by)
         rows = scan.evaluate(metrics).collect().group_by("metric", maintain_order=True)
         return rows.agg(pl.col("value").mean())["value"].to_list()
     finally:
-        LazyStatements._choose_rows_or_groups = own  # type: ignore[method-assign]
+        evaluations.choose_rows_or_groups = own
 
 
 def measure(

@@ -15,6 +15,7 @@ from sqleval.compiler.buckets import Buckets
 from sqleval.compiler.curve import compile_curve
 from sqleval.compiler.metrics import compile_metrics
 from sqleval.compiler.statement import Statement
+from sqleval.frontend.bound import list_objects, list_sources, parse_requests
 from sqleval.frontend.plan import fit_buckets
 from sqleval.frontend.predictions import Predictions
 from tests.support import support_matrix as matrix
@@ -22,8 +23,8 @@ from tests.support import support_matrix as matrix
 
 def run(predictions: Predictions, statement: Statement) -> list[tuple[Any, ...]]:
     """Run the text for an engine of several machines on DuckDB."""
-    engine, objects = predictions.engine, predictions._list_objects()
-    return engine.rows(statement.sql, statement.params, predictions._sources, objects)
+    engine, objects = predictions.engine, list_objects(predictions)
+    return engine.rows(statement.sql, statement.params, list_sources(predictions), objects)
 
 
 def compile_buckets(
@@ -35,7 +36,7 @@ def compile_buckets(
     curve = request.parse_table(first, binding.task)
     if curve is not None:
         return compile_curve(binding, curve, buckets)
-    return compile_metrics(binding, predictions._parse_requests(names, None), buckets, ci)
+    return compile_metrics(binding, parse_requests(predictions, names, None), buckets, ci)
 
 
 def assert_close(one: list[tuple[Any, ...]], other: list[tuple[Any, ...]]) -> None:

@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 import sqleval
+from sqleval.frontend.bound import list_objects, list_sources
 from sqleval.frontend.plan import fit_buckets
 from sqleval.frontend.predictions import Predictions
 from tests.core.compiler.test_buckets import compile_buckets, list_statements
@@ -45,7 +46,7 @@ def run_windows(predictions: Predictions, names: list[str]) -> list[tuple[int, s
     statement = compile_buckets(predictions, names, fit_buckets(sample), ci=0.95)
     ((_, plan),) = predictions.engine.rows(
         f"EXPLAIN (ANALYZE, FORMAT JSON) {statement.sql}", statement.params,
-        predictions._sources, predictions._list_objects(),
+        list_sources(predictions), list_objects(predictions),
     )  # fmt: skip
     return list(list_windows(json.loads(plan)["operator"][0]))
 

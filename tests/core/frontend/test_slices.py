@@ -18,7 +18,7 @@ import sqleval
 from sqleval import RequestError
 from sqleval.cli import main
 from sqleval.engines.duckdb import DuckDB
-from sqleval.frontend.lazy import LazyStatements
+from sqleval.frontend import choosing
 from sqleval.sources.source import Source
 from tests.support.comparison import assert_frame_equal
 
@@ -238,7 +238,7 @@ def test_sorting_by_integer_ids_of_text_keys_changes_nothing(
     exact = [every.collect(), *(part(whole) for part in parts)]
     # As if the file were large, and its scores hardly repeated.
     monkeypatch.setattr(Source, "is_large", True)
-    monkeypatch.setattr(LazyStatements, "_probe_scores", lambda _: (900, 900, 900))
+    monkeypatch.setattr(choosing, "_probe_scores", lambda _: (900, 900, 900))
     ran: list[str] = []
     for name in ("rows", "run"):
         monkeypatch.setattr(DuckDB, name, recorded(getattr(DuckDB, name), ran))

@@ -10,6 +10,7 @@ import sqleval
 from sqleval import RequestError
 from sqleval.catalog import Catalogue, find_sql_folder
 from sqleval.catalog.request import format_request
+from sqleval.frontend.bound import parse_requests
 
 HEADER = """/*
 summary: {name}
@@ -123,7 +124,7 @@ def list_metrics(bound: Any) -> list[str]:
     fitting: list[str] = []
     for name in names:
         try:
-            (request,) = bound._parse_requests(name, None)
+            (request,) = parse_requests(bound, name, None)
             bound.evaluate(name)
         except RequestError:
             continue

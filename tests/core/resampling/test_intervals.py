@@ -14,6 +14,7 @@ from sklearn.metrics import f1_score, log_loss
 
 import sqleval
 from sqleval import DataError, RequestError, UnmatchedRows
+from sqleval.frontend.bound import parse_requests
 from sqleval.resampling.cells import EXACT_ROWS, Cells, Input, count_cells
 from sqleval.resampling.intervals import find_intervals
 from sqleval.resampling.replicates import evaluate_replicates
@@ -508,9 +509,9 @@ def test_the_acceleration_is_that_of_single_rows(n: int) -> None:
             _is_rounded=pl.lit(value=False),
         ), (), {"label": "label", "prediction": "prediction", "task": "regression"},
     )  # fmt: skip
-    (request,) = sqleval.scan(
-        pl.DataFrame({"y": [0.0], "v": [0.0]}), label="y", prediction="v", task="regression"
-    )._parse_requests("mae", None)
+    frame = pl.DataFrame({"y": [0.0], "v": [0.0]})
+    bound = sqleval.scan(frame, label="y", prediction="v", task="regression")
+    (request,) = parse_requests(bound, "mae", None)
     found = evaluate_replicates(cells, [request], (), replicates=100, seed=0, jackknife=True)
     left = found.filter(pl.col("replicate") < 0)
     weight, value = left["weight"].to_numpy(), left["value"].to_numpy()

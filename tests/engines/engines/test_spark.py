@@ -20,7 +20,7 @@ from sqleval import DataError, EngineError, RequestError, SourceError
 from sqleval.compiler.buckets import Buckets
 from sqleval.dialects.spark import translate
 from sqleval.engines.opening import _start_sail, open_engine
-from sqleval.frontend import plan
+from sqleval.frontend import choosing, plan
 from tests.support import support_matrix as matrix
 from tests.support.commands import run
 from tests.support.comparison import assert_frame_equal, assert_same_result
@@ -127,7 +127,7 @@ def test_windows_within_slices_that_one_task_can_rank(
     ]
     for roles, has_buckets in calls:
         scan = sqleval.scan("rows", engine=session, **roles)
-        assert isinstance(scan._choose_buckets(), Buckets) == has_buckets
+        assert isinstance(choosing.choose_buckets(scan), Buckets) == has_buckets
         assert_same_result(scan.evaluate("ks"), sqleval.scan(rows, **roles).evaluate("ks"))
     # The last one once more, as curves.
     curve = sqleval.scan(rows, **models, weight="w").curve("roc_dominance")

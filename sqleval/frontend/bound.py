@@ -1,0 +1,115 @@
+"""`Bound`: rows bound to their roles, and what the functions of this folder ask of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import polars as pl
+
+from sqleval.binding.arguments import check_level
+from sqleval.binding.binding import Binding, list_columns_read
+from sqleval.binding.lookup import find_column
+from sqleval.catalog import request
+from sqleval.catalog.catalogue import Catalogue, builtin
+from sqleval.common.columns import Column
+from sqleval.engines.base import Engine
+from sqleval.errors import RequestError
+from sqleval.resampling.cells import Input
+from sqleval.sources.source import Source
+
+Metrics = str | Sequence[str] | None
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Bound:
+    """A binding with its sources and its engine. Nothing has been read yet.
+
+    Each is equal to itself alone, as a lazy frame is: sources may differ in rows that nobody read.
+
+    Attributes
+    ----------
+    binding : Binding
+        Roles, slice keys and options.
+    source, labels : Source
+        Where the rows and the late labels come from.
+    engine : Engine
+        What runs the statements.
+    key_types : polars.Schema
+        The slice keys of its results, and their types.
+    catalogue : Catalogue
+        The SQL files of its metrics and curves.
+    labelled : Bound or None
+        Labelled predictions whose calibration expected metrics name.
+    """
+
+    binding: Binding
+    source: Source
+    labels: Source | None
+    engine: Engine
+    key_types: pl.Schema
+    catalogue: Catalogue = field(default_factory=builtin, repr=False)
+    labelled: Bound | None = field(default=None, repr=False)
+
+
+def list_sources(bound: Bound) -> list[Source]:
+    """Return the sources that a statement reads."""
+    return [bound.source] + ([bound.labels] if bound.labels else [])
+
+
+def list_objects(bound: Bound) -> dict[str, object]:
+    """Return the objects to register with the engine so that it can read the bound columns."""
+    ours, theirs = list_columns_read(bound.binding)
+    objects = bound.source.objects(ours)
+    return objects | (bound.labels.objects(theirs) if bound.labels else {})
+
+
+def write_sql(bound: Bound, statement: str) -> str:
+    """Return a statement without parameters as the engine runs it."""
+    if bound.engine.dialect == "duckdb":
+        return statement  # DuckDB finds objects by name; to list them may use up a stream
+    return bound.engine.write_sql(statement, list_objects(bound))
+
+
+def parse_requests(bound: Bound, metrics: Metrics, ci: float | None) -> tuple[request.Request, ...]:
+    """Return the requests of metrics, checked against the roles."""
+    check_level(ci)
+    return request.parse_all(
+        metrics,
+        bound.binding.task,
+        bound.binding.has_score,
+        folds=bool(bound.binding.over),
+        catalogue=bound.catalogue,
+    )
+
+
+def refuse_expected(bound: Bound, **options: object) -> None:
+    """Raise if an option is given that expected metrics do not have."""
+    for name, value in options.items():
+        if value is not None:
+            raise RequestError(
+                f"{name}= is for labelled rows: with expected= a row counts in parts"
+            )
+
+
+def create_input(bound: Bound, cluster: str | None) -> Input:
+    """Return what replicates and tests are computed from, with the column of the clusters."""
+    from sqleval.resampling.cells import Input
+
+    if bound.binding.is_expected:
+        raise RequestError("expected= has no intervals or tests: they need labelled rows")
+    rows, column = (bound, None) if cluster is None else bind_cluster(bound, cluster)
+    return Input(rows.binding, bound.source, bound.labels, bound.engine, column)
+
+
+def bind_cluster(bound: Bound, cluster: str) -> tuple[Bound, Column]:
+    """Return the predictions whose rows have a cluster, and the column of the clusters.
+
+    Without ``nulls="drop"`` all rows stay: the cells raise where one has no cluster.
+    """
+    _, columns = bound.engine.describe(bound.source)
+    column = find_column(columns, cluster, "cluster", bound.source.label)
+    if bound.binding.nulls != "drop":
+        return bound, column
+    roles = (*bound.binding.roles, ("cluster", column))
+    return replace(bound, binding=replace(bound.binding, roles=roles)), column

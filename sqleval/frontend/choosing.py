@@ -1,0 +1,121 @@
+"""Chooses the plan of a statement: rows, distinct scores, ranges of the score, or bins."""
+
+import warnings
+from typing import Any
+
+import polars as pl
+
+from sqleval.compiler.bins import Bins, create_bins, fit_bins
+from sqleval.compiler.builder import Plan
+from sqleval.errors import FewerPoints
+from sqleval.frontend import plan
+from sqleval.frontend.bound import Bound, list_objects, list_sources
+from sqleval.frontend.plan import (
+    BITS_OF_CURVES,
+    FEW_SCORES,
+    MANY_POINTS,
+    estimate_distinct_scores,
+    estimate_largest_slice,
+    estimate_points,
+    fit_buckets,
+    probe_files,
+    write_probe,
+    write_row_count,
+    write_score_sample,
+)
+
+
+def choose_rows_or_groups(bound: Bound) -> Plan:
+    """Choose rows (with integer ids for text slice keys) or distinct scores."""
+    if bound.engine.is_distributed:
+        return choose_buckets(bound)
+    if not _should_probe(bound) or bound.binding.state is not None:
+        return "rows"
+    if bound.binding.has_fractions or bound.binding.has_counts:
+        return "numbered"
+    probed = _probe_scores(bound)
+    # Measured: up to this share, grouping is faster than ranking rows.
+    return "groups" if estimate_distinct_scores(probed) < 0.09 * probed[-1] else "numbered"
+
+
+def choose_bins(bound: Bound, bins: Bins) -> Plan:
+    """Choose bins that keep the tolerance, or an exact plan where that is faster.
+
+    Few distinct scores are grouped exactly in less time. With slices, ranking rows is as fast
+    as without, while each slice would need bins of its own.
+    """
+    if not _should_probe(bound) or bound.source.once:
+        return bins
+    if bound.binding.keys:
+        return choose_rows_or_groups(bound)
+    probed = _probe_scores(bound)
+    if estimate_distinct_scores(probed) < FEW_SCORES and not bound.binding.is_weighted:
+        return "groups"
+    return fit_bins(probed, bins)
+
+
+def choose_points(bound: Bound) -> Plan:
+    """Choose bins for a curve that has a point a score, where that is too many to send."""
+    sampled = _sample_scores(bound)
+    if sampled is None:
+        return "rows"
+    points = estimate_points(sampled[0])
+    if points <= MANY_POINTS:
+        return _fit_windows(bound, *sampled)
+    bins = create_bins(BITS_OF_CURVES)
+    warnings.warn(
+        f"the curve has {points:,.0f} points or more; those at the lowest scores of "
+        f"{bins.method} are returned, which are exact; bins= chooses others",
+        FewerPoints,
+        stacklevel=3,
+    )
+    return bins
+
+
+def choose_buckets(bound: Bound) -> Plan:
+    """Choose ranges of the score, so that no task of a distributed engine ranks all rows."""
+    sampled = _sample_scores(bound)
+    return "rows" if sampled is None else _fit_windows(bound, *sampled)
+
+
+def _fit_windows(bound: Bound, sample: pl.DataFrame, rows: int) -> Plan:
+    """Return rows, if one task can rank those of any slice, or else ranges of the score."""
+    # A set may have fewer keys than the rows have, or none.
+    is_sliced = bound.binding.by and not bound.binding.sets
+    if is_sliced and estimate_largest_slice(sample, rows) <= plan.ROWS_OF_ONE_TASK:
+        return "rows"
+    return fit_buckets(sample.select(pl.col("^score_.*$")))
+
+
+def _sample_scores(bound: Bound) -> tuple[pl.DataFrame, int] | None:
+    """Return scores and slice keys of a random sample of rows, and how many rows there are.
+
+    None if one task can rank all rows.
+    """
+    columns = bound.binding.score_columns
+    if bound.binding.state is not None or not columns:
+        return None
+    objects = list_objects(bound)
+    statement = write_row_count(bound.binding)
+    ((rows,),) = bound.engine.rows(statement, {}, list_sources(bound), objects)
+    if rows <= plan.ROWS_OF_ONE_TASK:
+        return None
+    sample = write_score_sample(bound.binding, columns, rows)
+    return bound.engine.run(sample, {}, list_sources(bound), objects, pl.DataFrame), rows
+
+
+def _should_probe(bound: Bound) -> bool:
+    """Whether a look at the first scores, to choose a plan, saves time."""
+    return bound.source.is_large and bound.engine.looks_ahead
+
+
+def _probe_scores(bound: Bound) -> tuple[Any, ...]:
+    """Return the row of `plan.write_probe`: what the first scores are like."""
+    (column, *_) = bound.binding.score_columns
+    statement = write_probe(bound.binding, column, bound.source.approximate_rows)
+    objects = bound.source.objects([each.name for each in (column, *bound.binding.by)])
+    source = bound.source
+    places = (source.con, source.duckdb_relation, source.database)
+    if objects or any(place is not None for place in places):
+        return bound.engine.rows(statement, {}, list_sources(bound), objects)[0]
+    return probe_files(statement, bound.source.label, bound.engine)

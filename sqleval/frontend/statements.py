@@ -1,0 +1,93 @@
+"""The statement behind an evaluation: its text, and its steps with their rows."""
+
+from collections.abc import Iterator
+
+import polars as pl
+
+from sqleval.catalog import request
+from sqleval.compiler.bins import parse_bins
+from sqleval.compiler.builder import Plan
+from sqleval.compiler.curve import compile_curve
+from sqleval.compiler.metrics import check_plan, compile_metrics
+from sqleval.compiler.statement import Statement
+from sqleval.errors import RequestError
+from sqleval.frontend.bound import Bound, Metrics, parse_requests, write_sql
+from sqleval.frontend.lazy import run_statement
+
+
+def sql(
+    bound: Bound,
+    metrics: Metrics = None,
+    *,
+    ci: float | None = None,
+    bins: int | None = None,
+    plan: Plan = "rows",
+    params: bool = False,
+) -> str:
+    """Return the statement that `evaluate` runs, for a warehouse in its own SQL.
+
+    Parameters
+    ----------
+    metrics, ci, bins
+        As for `evaluate`. A curve's name gives the statement of the curve.
+    plan : {"rows", "numbered", "groups"}
+        The units of ``cutoffs``: rows, rows with an integer id in place of text slice keys, or
+        distinct scores. `evaluate` chooses by itself.
+    params : bool
+        Keep the ``$parameters``, in DuckDB's SQL; otherwise their values stand in the text.
+
+    Examples
+    --------
+    >>> import polars as pl, sqleval
+    >>> df = pl.DataFrame({"y": [0, 1], "p": [0.1, 0.8]})
+    >>> print(sqleval.scan(df, label="y", score="p").sql("precision")[:27])
+    WITH _source AS NOT MATERIA
+    """
+    compiled = statement(bound, metrics, ci=ci, bins=bins, plan=plan)
+    return compiled.sql if params else write_sql(bound, compiled.inline())
+
+
+def statement(
+    bound: Bound,
+    metrics: Metrics = None,
+    *,
+    ci: float | None = None,
+    bins: int | None = None,
+    plan: Plan = "rows",
+) -> Statement:
+    """Return the compiled statement, with its steps and parameters."""
+    check_plan(plan)
+    if isinstance(metrics, str) and (
+        table_request := request.parse_table(metrics, bound.binding.task, bound.catalogue)
+    ):
+        if ci is not None:
+            raise RequestError(
+                f"ci= is for the SQL of metrics, and {table_request.name} is a curve; "
+                "curve() gives its bands"
+            )
+        return compile_curve(bound.binding, table_request, parse_bins(bins) or "rows")
+    requests = parse_requests(bound, metrics, ci)
+    return compile_metrics(bound.binding, requests, parse_bins(bins) or plan, ci)
+
+
+def steps(
+    bound: Bound,
+    metrics: Metrics = None,
+    *,
+    rows: int = 5,
+    ci: float | None = None,
+    bins: int | None = None,
+    plan: Plan = "rows",
+) -> Iterator[tuple[str, str, pl.DataFrame]]:
+    """Run a statement step by step: yield each step's name, SQL and first rows.
+
+    Examples
+    --------
+    >>> import polars as pl, sqleval
+    >>> df = pl.DataFrame({"y": [0, 1], "p": [0.1, 0.8]})
+    >>> [name for name, _, _ in sqleval.scan(df, label="y", score="p").steps("precision")][:2]
+    ['_source', '_audit']
+    """
+    compiled = statement(bound, metrics, ci=ci, bins=bins, plan=plan)
+    for cte in compiled.ctes:
+        yield cte.name, cte.sql, run_statement(bound, compiled.preview_step(cte.name, rows))
