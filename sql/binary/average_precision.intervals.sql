@@ -109,7 +109,7 @@ FROM (
         0 AS total_negatives,
         0 AS total_positive_squares,
         0 AS total_negative_squares
-    FROM precision_changes
+    FROM precision_influences
     UNION ALL
     SELECT
         slice,

@@ -74,7 +74,7 @@ FROM (
         curved_miss AS miss,
         curved_raised AS raised,
         curved_squares AS lowered_squares
-    FROM segment_changes
+    FROM area_influences
     UNION ALL
     SELECT
         slice,

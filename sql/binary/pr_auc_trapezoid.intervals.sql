@@ -106,7 +106,7 @@ FROM (
         straight_miss AS miss,
         straight_raised AS raised,
         straight_squares AS lowered_squares
-    FROM segment_changes
+    FROM area_influences
     UNION ALL
     SELECT
         slice,

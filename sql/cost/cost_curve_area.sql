@@ -31,7 +31,7 @@ FROM (
             normalized_cost AS y,
             LAG(probability_cost) OVER (PARTITION BY slice ORDER BY probability_cost) AS x_before,
             LAG(normalized_cost) OVER (PARTITION BY slice ORDER BY probability_cost) AS y_before
-        FROM envelope
+        FROM cost_envelope
     ) AS sides
     UNION ALL
     SELECT

@@ -28,4 +28,4 @@ SELECT
     CAST(probability_cost * $cost_fp AS DOUBLE)
         / NULLIF(probability_cost * $cost_fp + (1e0 - probability_cost) * $cost_fn, 0) AS prior,
     threshold
-FROM envelope
+FROM cost_envelope

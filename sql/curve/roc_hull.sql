@@ -20,4 +20,4 @@ SELECT
     threshold,
     CAST(fp AS DOUBLE) / NULLIF(total_negatives, 0) AS fpr,
     CAST(tp AS DOUBLE) / NULLIF(total_positives, 0) AS tpr
-FROM hull
+FROM convex_hull

@@ -14,19 +14,22 @@ SELECT
         -- Slightly less than the total, as sums of real-valued weights over the same rows may
         -- differ by rounding.
         THEN MAX(CASE
-            WHEN reach >= total_positives * (1e0 - 1e-12) THEN CAST(score_low AS DOUBLE)
+            WHEN predicted_positives >= total_positives * (1e0 - 1e-12)
+            THEN CAST(score_low AS DOUBLE)
         END)
     END AS value,
     CASE WHEN MAX(total_positives) > 0
         THEN MAX(CASE
-            WHEN reach >= total_positives * (1e0 - 1e-12) THEN CAST(score_low AS DOUBLE)
+            WHEN predicted_positives >= total_positives * (1e0 - 1e-12)
+            THEN CAST(score_low AS DOUBLE)
         END)
     END AS low,
     CASE WHEN MAX(total_positives) > 0
         THEN MAX(CASE
-            WHEN reach >= total_positives * (1e0 - 1e-12) THEN CAST(score_high AS DOUBLE)
+            WHEN predicted_positives >= total_positives * (1e0 - 1e-12)
+            THEN CAST(score_high AS DOUBLE)
         END)
     END AS high,
     CASE WHEN COALESCE(MAX(total_positives), 0) = 0 THEN 'no positive labels' END AS note
-FROM reach
+FROM predicted_positives
 GROUP BY slice

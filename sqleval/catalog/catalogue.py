@@ -14,6 +14,7 @@ from sqleval.catalog.contract import Kind, Relation, read_file
 from sqleval.catalog.graph import Resolve
 from sqleval.catalog.header import (
     INTERVALS,
+    find_home,
     find_key_line,
     find_word_line,
     make_error,
@@ -37,7 +38,8 @@ class Catalogue:
     Parameters
     ----------
     *folders : str or Path
-        Folders with one subfolder per family. Names are unique over all of them.
+        Folders with one subfolder per family; `base` has further ones. Names are unique over all
+        of them.
 
     Raises
     ------
@@ -96,7 +98,8 @@ class Catalogue:
         """Whether an alias of a file is the name of one in the same or an earlier folder."""
         if alias not in self._paths:
             return False
-        named, own = (self.folders.index(each.parents[1]) for each in (self._paths[alias][0], path))
+        homes = (find_home(each).parent for each in (self._paths[alias][0], path))
+        named, own = map(self.folders.index, homes)
         return named <= own
 
     def find(self, name: str) -> str | None:
@@ -234,7 +237,7 @@ def _map_paths(folders: tuple[Path, ...]) -> dict[str, tuple[Path, ...]]:
     """Map each name to its files, the portable one first, without reading them."""
     files_by_name: dict[str, list[Path]] = {}
     for folder in folders:
-        paths = sorted(folder.glob("*/*.sql"))
+        paths = sorted([*folder.glob("*/*.sql"), *folder.glob("base/*/*.sql")])
         misplaced = [path for path in folder.glob("*.sql") if path.name != "console.sql"]
         if misplaced or not paths:
             where = misplaced[0] if misplaced else folder

@@ -17,6 +17,7 @@ from sqleval.catalog.header import (
     TYPES,
     VARIANCE,
     check_header,
+    find_home,
     find_key_line,
     make_error,
     parse_aliases,
@@ -372,7 +373,7 @@ def read_file(path: Path, relations: Iterable[str]) -> Relation:
         node._meta = None  # pyright: ignore[reportPrivateUsage]
     return Relation(
         name=path.name.split(".")[0],
-        family=path.parent.name,
+        family=find_home(path).name,
         path=path,
         when=when,
         kind=kind,

@@ -41,7 +41,7 @@ CONDITIONS: Mapping[str, str] = {
 #: The key that a file aggregates over: its ``slice`` lacks this key of the relation it reads.
 ACROSS = ("matrices", "model")
 
-#: The steps that find the bins which leave a metric uncertain: ``heavy_pairs`` and so on.
+#: How to find the bins that leave a metric uncertain: the step ``refined_bins_by_pairs`` and so on.
 BOUNDS = ("pairs", "precision", "distance")
 
 #: The endings of the names of a variance and of the mean it is taken around; before them stands the
@@ -98,6 +98,11 @@ _REQUIRED = {
 def make_error(path: Path, line: int, message: str) -> LoadError:
     """Return the error about a line of a SQL file."""
     return LoadError(f"{path.parent.name}/{path.name}:{line}: {message}")
+
+
+def find_home(path: Path) -> Path:
+    """Return the folder of a file's family; that of the steps, ``base``, has folders of its own."""
+    return path.parents[1] if path.parents[1].name == "base" else path.parent
 
 
 def read_text(path: Path) -> str:

@@ -77,7 +77,7 @@ def _compare_delong(pairs: Pairs, request: Request, options: Options) -> pl.Data
 
 def _compare_mcnemar(pairs: Pairs, request: Request, options: Options) -> pl.DataFrame:
     is_weighted = pairs.joint.is_weighted
-    pair_counts = add_weights(pairs.run("discordant", pairs.list_decisions(request)), pairs)
+    pair_counts = add_weights(pairs.run("discordant_rows", pairs.list_decisions(request)), pairs)
     pair_counts = _count_effective(pair_counts)
     is_error = request.header["direction"] == "lower"
     names = ("losses", "wins") if is_error else ("wins", "losses")

@@ -33,7 +33,7 @@ def compare_at_once(pairs: Pairs, request: Request, test: str) -> pl.DataFrame:
     is_area = test == "delong_joint"
     is_weighted = pairs.joint.is_weighted
     areas = "weighted_delong" if is_weighted else "delong"
-    name = areas if is_area else "discordant"
+    name = areas if is_area else "discordant_rows"
     parts: list[pl.DataFrame] = []
     # Each two models once: all but the first, then all but the first two ...
     for place, first in enumerate(pairs.names[:-1]):

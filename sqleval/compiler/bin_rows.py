@@ -121,7 +121,7 @@ def write_bins(
 def _write_tolerance_bins(
     binding: Binding, bins: Bins, keys: Mapping[str, str], totals: Mapping[str, str], bin_: str
 ) -> dict[str, str]:
-    """Return ``_coarse``, and ``_grouped`` in which the heavy bins are split into their scores.
+    """Return ``_coarse``, and ``_grouped`` in which the refined bins are split into their scores.
 
     Parameters
     ----------
@@ -148,12 +148,12 @@ def _write_tolerance_bins(
         scores = {"score": middle, "score_low": middle, "score_high": beside}
     light = select(
         {name: f"a.{name}" for name in keys} | scores | {name: f"a.{name}" for name in totals},
-        f"FROM _coarse AS a\nANTI JOIN heavy_bins AS h ON {same} "
+        f"FROM _coarse AS a\nANTI JOIN refined_bins AS h ON {same} "
         "AND a.bin IS NOT DISTINCT FROM h.bin",
     )
     refined = select(
         {**keys, "score": "score", **_ENDS, **totals},
-        f"FROM _source AS a\nSEMI JOIN heavy_bins AS h ON {same} "
+        f"FROM _source AS a\nSEMI JOIN refined_bins AS h ON {same} "
         f"AND {bin_} IS NOT DISTINCT FROM h.bin\n{group}",
     )
     return {"_coarse": coarse, "_grouped": f"{light}\nUNION ALL\n{refined}"}
@@ -176,7 +176,7 @@ def write_coarse_bins(binding: Binding) -> str:
     return select(items, f"FROM _coarse\nWHERE {condition}\nGROUP BY {places}")
 
 
-def write_heavy_bins(binding: Binding, names: Sequence[str]) -> str:
+def write_refined_bins(binding: Binding, names: Sequence[str]) -> str:
     """Return the bins to split into scores: those of the relations ``names``, and the bin NULL."""
     items = {key: key for key in (*binding.keys, "bin")}
     parts = [select(items, f"FROM {name}") for name in names]

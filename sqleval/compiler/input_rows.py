@@ -14,7 +14,7 @@ from sqleval.compiler.bin_rows import (
     rewrite_over_source,
     write_bins,
     write_coarse_bins,
-    write_heavy_bins,
+    write_refined_bins,
 )
 from sqleval.compiler.bins import Bins
 from sqleval.compiler.buckets import Buckets
@@ -97,8 +97,8 @@ class RowRelations(InputRelations):
             builder.add_cte("_coarse", "")
             builder.add_cte("coarse_bins", write_coarse_bins(self.binding))
             scope = Scope(values={"tolerance": bins.tolerance})
-            heavy = [builder.place(f"heavy_{bound}", scope) for bound in bins.bounds]
-            builder.add_cte("heavy_bins", write_heavy_bins(self.binding, heavy))
+            refined = [builder.place(f"refined_bins_by_{bound}", scope) for bound in bins.bounds]
+            builder.add_cte("refined_bins", write_refined_bins(self.binding, refined))
         sql = rows.write_groups(self.binding) if bins is None else ""
         builder.add_cte("_grouped", sql, "MATERIALIZED")
 

@@ -71,14 +71,14 @@ def refused(folder: Path, name: str, text: str) -> str:
 
 # -- what is shipped -----------------------------------------------------------------------
 
-SHIPPED = sorted((ROOT / "sql").glob("*/*.sql"))
+SHIPPED = sorted((ROOT / "sql").glob("*/**/*.sql"))
 
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: f"{path.parent.name}/{path.name}")
 def test_every_shipped_file_loads(path: Path) -> None:
     relation = load_shipped(path)
     assert relation.name == path.name.split(".")[0]
-    assert relation.family == path.parent.name
+    assert relation.family == path.relative_to(ROOT / "sql").parts[0]
     assert relation.path == path
     assert path.read_text(encoding="utf-8").endswith(";\n") is False
     kinds = {

@@ -131,11 +131,11 @@ def test_the_prior_of_pr_from_roc_changes_precision_only() -> None:
     np.testing.assert_allclose(got.to_numpy(), want, **TOLERANCE)
 
 
-def test_corners_keep_their_strips_by_a_left_join() -> None:
+def test_hull_candidates_keep_their_strips_by_a_left_join() -> None:
     # DuckDB 2.0.0 fails on the inner join, with four million distinct scores or with 4,000 slices.
     frame = pl.DataFrame({"y": [0, 1], "p": [0.1, 0.9]})
     bound = sqleval.scan(frame, label="y", score="p")
-    assert "LEFT JOIN strips" in bound.sql("cost_curve_area")
+    assert "LEFT JOIN coarse_hull" in bound.sql("cost_curve_area")
     other = export_statement(["cost_curve_area"], "postgres", "preds", label="y", score="p")
-    assert "JOIN strips" in other
-    assert "LEFT JOIN strips" not in other
+    assert "JOIN coarse_hull" in other
+    assert "LEFT JOIN coarse_hull" not in other

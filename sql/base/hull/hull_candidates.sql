@@ -1,8 +1,8 @@
 /*
 summary: >-
-  candidates for vertices of the convex hull of the ROC curve: ends of rises above the line through
-  the ends of the rises before and after; with their height above the diagonal, and in which of
-  4,096 strips across the diagonal they lie
+  candidates for vertices of the convex hull of the ROC curve: corners above the line through the
+  corners before and after, with their height above the diagonal, and in which of 4,096 strips
+  across the diagonal they lie
 */
 SELECT
     slice,
@@ -16,7 +16,7 @@ SELECT
     ) AS strip,
     total_positives,
     total_negatives
-FROM rises
+FROM roc_corners
 WHERE
     up_after IS NULL
     -- Not as products, which overflow for counts, and vanish for tiny weights.

@@ -34,7 +34,7 @@ FROM (
             threshold,
             CAST(fp AS DOUBLE) / NULLIF(total_negatives, 0) AS fpr,
             CAST(tp AS DOUBLE) / NULLIF(total_positives, 0) AS tpr
-        FROM hull
+        FROM convex_hull
     ) AS vertices
 ) AS edges
 UNION ALL

@@ -1,6 +1,7 @@
 /*
 summary: >-
-  ends of rises of the ROC curve, with the moves from the end before and to the end after
+  corners of the ROC curve, where it turns from up to right, with the moves from the corner before
+  and to the corner after
 */
 SELECT
     slice,

@@ -1,7 +1,7 @@
 /*
 summary: >-
-  reach, only at the score where it first equals the number of positives or more: scores are counted
-  by their leading bits, and only the group with that score is ranked
+  predicted_positives, only at the score where it first equals the number of positives or more:
+  scores are counted by their leading bits, and only the group with that score is ranked
 when: unweighted rows
 */
 WITH counted AS (
@@ -10,7 +10,7 @@ WITH counted AS (
         coarse_score,
         COUNT(*) AS n,
         SUM(label) AS positives
-    FROM coarse_scores
+    FROM rounded_scores
     GROUP BY
         slice,
         coarse_score
@@ -43,12 +43,12 @@ crossed AS (
 )
 
 SELECT
-    coarse_scores.slice,
-    coarse_scores.score AS score_low,
-    coarse_scores.score AS score_high,
+    rounded_scores.slice,
+    rounded_scores.score AS score_low,
+    rounded_scores.score AS score_high,
     crossed.reached + 1 - RANK() OVER (
-        PARTITION BY coarse_scores.slice ORDER BY coarse_scores.score
-    ) AS reach,
+        PARTITION BY rounded_scores.slice ORDER BY rounded_scores.score
+    ) AS predicted_positives,
     crossed.total_positives
-FROM coarse_scores
+FROM rounded_scores
 JOIN crossed USING (slice, coarse_score)

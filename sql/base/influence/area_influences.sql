@@ -1,8 +1,8 @@
 /*
 summary: >-
-  segments of segment_slopes with the effects of one more row on all segments up to this one: how
-  much a positive at its score raises the area, and the sum, over all negatives, of the squares of
-  what one lowers it by, times its squared weight
+  segments of segment_influences with the influence of one more row on all segments up to this one:
+  how much a positive at its score raises the area, and the sum, over all negatives, of the squares
+  of the amount that one lowers it by, times its squared weight
 */
 SELECT
     slice,
@@ -70,5 +70,5 @@ FROM (
             PARTITION BY slice ORDER BY tp DESC
             ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
         ) AS curved_lowering
-    FROM segment_slopes
+    FROM segment_influences
 ) AS sums

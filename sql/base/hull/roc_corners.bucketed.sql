@@ -1,6 +1,6 @@
 /*
 summary: >-
-  ends of rises with the moves within a bucket, so that no window holds all rows; the first of a
+  roc_corners with the moves within a bucket, so that no window holds all rows; the first of a
   bucket is compared with the point before it, the last with none
 */
 SELECT

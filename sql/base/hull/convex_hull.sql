@@ -35,7 +35,7 @@ WITH outside AS (
                 WHEN place = 1 THEN last_tp
                 ELSE first_tp
             END AS right_tp
-        FROM placed_corners
+        FROM located_candidates
     ) AS compared
     WHERE
         right_fp IS NULL

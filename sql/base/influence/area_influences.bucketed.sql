@@ -1,6 +1,6 @@
 /*
 summary: >-
-  segment_changes in two levels, of a thousandth of the positives each: the sums over the levels
+  area_influences in two levels, of a thousandth of the positives each: the sums over the levels
   below, and windows within one, so that no window holds all rows
 */
 SELECT
@@ -70,7 +70,7 @@ FROM (
                 PARTITION BY units.slice, units.level ORDER BY units.tp DESC
                 ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
             ) AS curved_lowering
-    FROM segment_slopes AS units
+    FROM segment_influences AS units
     JOIN (
         SELECT
             slice,
@@ -99,7 +99,7 @@ FROM (
                 SUM(straight_lowers_start + straight_lowers_end) AS straight_lowers,
                 SUM(curved_raises_start + curved_raises_end) AS curved_raises,
                 SUM(curved_lowers_start + curved_lowers_end) AS curved_lowers
-            FROM segment_slopes
+            FROM segment_influences
             GROUP BY
                 slice,
                 level

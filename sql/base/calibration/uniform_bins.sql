@@ -8,7 +8,7 @@ SELECT
     SUM(weight) AS n,
     SUM(weight * label) AS positives,
     SUM(weight * p) AS score_sum
-FROM calibration_places
+FROM binned_probabilities
 GROUP BY
     slice,
     number

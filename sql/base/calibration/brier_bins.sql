@@ -28,7 +28,7 @@ FROM (
         own_positives,
         own_negatives,
         own_expected,
-        -- The edges are those of calibration_places.sql.
+        -- The edges are those of binned_probabilities.sql.
         CASE
             WHEN place > 0 AND p <= place * (1e0 / NULLIF(bin_count, 0)) THEN place - 1
             WHEN place + 1 < bin_count AND p > (place + 1) * (1e0 / NULLIF(bin_count, 0)) THEN place + 1

@@ -19,7 +19,7 @@ SELECT
     GREATEST(tp_squares - tp_squares_above, 0) AS positive_squares,
     fp_squares,
     fp_squares_above,
-    -- A thousandth of the positives; the bucketed twin of segment_changes sums within these.
+    -- A thousandth of the positives; the bucketed twin of area_influences sums within these.
     CAST(FLOOR(tp * 1e3 / NULLIF(total_positives, 0)) AS INTEGER) AS level,
     5e-1 * (CAST(fp AS DOUBLE) / NULLIF(n, 0) + COALESCE(CAST(fp_above AS DOUBLE) / NULLIF(n_above, 0), 0e0))
         AS straight_miss,

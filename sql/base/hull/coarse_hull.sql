@@ -1,7 +1,7 @@
 /*
 summary: >-
-  a coarse hull of the ROC curve, of the highest corners of the strips that lie above the lines
-  through others: the first and the last in each strip, the last before it and the first after it
+  a coarse hull of the ROC curve, made of the highest candidate of each strip: the first and the
+  last point in a strip, the last before the strip and the first after it
 */
 -- Each step is read as seldom as possible: some engines compute it anew for each of its readers.
 WITH highest AS (
@@ -19,7 +19,7 @@ WITH highest AS (
             tp,
             height,
             MAX(height) OVER (PARTITION BY slice, strip) AS most
-        FROM corners
+        FROM hull_candidates
     ) AS compared
     WHERE height = most OR fp + tp = 0
     GROUP BY
