@@ -316,7 +316,7 @@ _MEANINGS: Mapping[str, Mapping[str, str]] = {
         "error": "why the period or slice could not be evaluated",
         "matured": "share of the period's rows that have a label",
         "fingerprint": "hash of the files with rows of the period",
-        "definition": "hash of the metric's SQL, its parameters and the job's roles",
+        "definition": "versions of the metric's SQL files, a hash of parameters and roles",
         "versions": "versions of Python, sqleval, DuckDB and Polars, as JSON",
         "duration": "seconds that the evaluation took",
     },

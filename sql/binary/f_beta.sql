@@ -4,9 +4,7 @@ formula: (1 + beta^2) tp / ((1 + beta^2) tp + beta^2 fn + fp)
 direction: higher
 range: 0 .. 1
 params:
-  beta: float in (0, inf) = 1.0
-allowed:
-  beta: (0, 1e50] # its square must not overflow; params is part of stored definitions
+  beta: float in (0, 1e50] = 1.0 # its square must not overflow
 interval: delta
 reference: sklearn.metrics.fbeta_score
 aliases: [f_beta_score, fbeta, fbeta_score]

@@ -4,9 +4,7 @@ formula: max over t of (1 + beta^2) tp / (beta^2 P + tp + fp)
 direction: higher
 range: 0 .. 1
 params:
-  beta: float in (0, inf) = 1.0
-allowed:
-  beta: (0, 1e50] # its square must not overflow; params is part of stored definitions
+  beta: float in (0, 1e50] = 1.0 # its square must not overflow
 reference: sklearn.metrics.metric_at_thresholds # with fbeta_score
 task: two classes
 weights: frequency

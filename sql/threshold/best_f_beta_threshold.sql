@@ -4,9 +4,7 @@ formula: argmax over t of F-beta(t)
 direction: none
 range: -inf .. inf
 params:
-  beta: float in (0, inf) = 1.0
-allowed:
-  beta: (0, 1e50] # its square must not overflow; params is part of stored definitions
+  beta: float in (0, 1e50] = 1.0 # its square must not overflow
 reference: sklearn.metrics.metric_at_thresholds # with fbeta_score
 task: two classes
 weights: frequency

@@ -179,6 +179,16 @@ class Catalogue:
         """Return ``name`` and every file below it, the deepest first; see `graph.closure`."""
         return graph.closure(name, resolve or self.portable)
 
+    def list_files_below(self, name: str) -> frozenset[Relation]:
+        """Return every file that may compute ``name``: its own, those of its steps, all twins."""
+        files_by_name: dict[str, tuple[Relation, ...]] = {}
+        waiting = [name]
+        while waiting:
+            if (each := waiting.pop()) not in files_by_name:
+                files_by_name[each] = self.files(each)
+                waiting += [read for file in files_by_name[each] for read in file.reads]
+        return frozenset(file for files in files_by_name.values() for file in files)
+
     def depends_on(self, name: str, step: str, resolve: Resolve | None = None) -> bool:
         """Whether ``name`` reads ``step``, directly or through others."""
         return graph.depends_on(name, step, resolve or self.portable)

@@ -141,6 +141,11 @@ class Relation:
         return self.header.get("types") or {}
 
     @property
+    def version(self) -> int:
+        """The version of its values, which is raised when they change."""
+        return int(self.header.get("version", 1))
+
+    @property
     def text(self) -> str:
         """The text of the file."""
         return read_text(self.path)
@@ -165,13 +170,6 @@ def _parse_params(path: Path, text: str, header: Mapping[str, Any]) -> dict[str,
         line = find_key_line(text, "params")
         raise make_error(path, line, "params must be a mapping, name: type = default")
     declared: dict[str, Param] = {}
-    allowed: Any = header.get("allowed") or {}
-    if not isinstance(allowed, dict) or set(cast("dict[str, object]", allowed)) - set(
-        cast("dict[str, object]", written)
-    ):
-        line = find_key_line(text, "allowed")
-        raise make_error(path, line, "allowed must be a mapping, name of a parameter: range")
-    ranges = {name: str(each) for name, each in cast("dict[str, object]", allowed).items()}
     for name, declaration in cast("dict[str, object]", written).items():
         line = find_key_line(text, str(name))
         if not str(name).isidentifier():
@@ -181,7 +179,7 @@ def _parse_params(path: Path, text: str, header: Mapping[str, Any]) -> dict[str,
             message = f"{name!r} is an option of every metric; give the parameter another name"
             raise make_error(path, line, message)
         try:
-            declared[name] = parameters.parse_parameter(str(declaration or ""), ranges.get(name))
+            declared[name] = parameters.parse_parameter(str(declaration or ""))
         except ValueError as error:
             raise make_error(path, line, f"parameter {name!r}: {error}") from error
     return declared

@@ -17,8 +17,8 @@ from sqleval.errors import LoadError, get_first_line
 HEADER_KEYS = {
     "summary", "formula", "direction", "range", "domain", "params", "reference", "weights",
     "cost", "since", "when", "interval", "order", "across", "means", "centres", "variances",
-    "unbinned", "bound", "units", "task", "types", "aliases", "band", "allowed", "test", "scale",
-    "expectation", "no_information", "chart",
+    "unbinned", "bound", "units", "task", "types", "aliases", "band", "test", "scale",
+    "expectation", "no_information", "chart", "version",
 }  # fmt: skip
 #: The conditions that a twin may name in ``when`` (or as its second suffix), and their meaning.
 CONDITIONS: Mapping[str, str] = {
@@ -189,6 +189,10 @@ def check_header(path: Path, text: str, header: Mapping[str, Any], kind: str) ->
     if "scale" in header and not (is_real_number(header["scale"]) and header["scale"] > 0):
         line = find_key_line(text, "scale")
         raise make_error(path, line, f"scale must be a number above 0, not {header['scale']!r}")
+    version = header.get("version", 1)
+    if type(version) is not int or version < 1:
+        line = find_key_line(text, "version")
+        raise make_error(path, line, f"version must be a whole number from 1, not {version!r}")
     if "range" in header and not _is_range(str(header["range"])):
         line = find_key_line(text, "range")
         raise make_error(path, line, f"range must read '0 .. 1', not {header['range']!r}")

@@ -116,8 +116,8 @@ def _is_within(value: Value, within: str) -> bool:
     return above and below and not isnan(number)
 
 
-def parse_parameter(text: str, allowed: str | None = None) -> Param:
-    """Parse the declaration of a parameter, whose range may be ``allowed`` instead of its own.
+def parse_parameter(text: str) -> Param:
+    """Parse the declaration of a parameter.
 
     Raises
     ------
@@ -132,7 +132,7 @@ def parse_parameter(text: str, allowed: str | None = None) -> Param:
     match = _DECLARED.match(text)
     if not match or match[1] not in _TYPES:
         raise ValueError(f"it must read 'type [in RANGE] = default', not {text!r}")
-    kind, within = match[1], allowed or match[2]
+    kind, within = match[1], match[2]
     if within and within[0] != "{":
         try:
             low, high = (float(each) for each in _split_range(within))

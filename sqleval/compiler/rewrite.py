@@ -69,8 +69,7 @@ def _rename_column(query: exp.Expr, old: str, new: str) -> None:
 def _guard_logarithm(node: exp.Ln) -> None:
     """Make the logarithm of a count by another NULL where the count is 0.
 
-    DuckDB 1 and PostgreSQL raise an error. The files stay as they are, as stored definitions of
-    metrics are hashes of them.
+    DuckDB 1 and PostgreSQL raise an error. It is done here, so that no file has to say it.
     """
     ratio = node.this
     count = ratio.left if isinstance(ratio, exp.Div) else None

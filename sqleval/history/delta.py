@@ -76,20 +76,6 @@ class Delta:
         """Add rows to a table."""
         self._write(table, rows, None)
 
-    def replace_definitions(self, job: str, definitions: Mapping[str, str]) -> None:
-        """Replace definition hashes in the results of a job: old hash to new hash."""
-        cases = " ".join(
-            f"WHEN {write_literal(old)} THEN {write_literal(new)}"
-            for old, new in definitions.items()
-        )
-        olds = ", ".join(map(write_literal, definitions))
-        with self._translate_errors():
-            if (table := self._load("sqleval_history")) is not None:
-                table.update(
-                    updates={"definition": f"CASE definition {cases} END"},
-                    predicate=f"job = {write_literal(job)} AND definition IN ({olds})",
-                )
-
     def remove(self, job: str, periods: Sequence[str]) -> None:
         """Remove the results of these periods, and those that they had replaced."""
         names = ", ".join(map(write_literal, periods))

@@ -1,6 +1,6 @@
 """A history in a DuckDB file."""
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -145,14 +145,6 @@ class DuckDB:
         """Add rows to a table."""
         with _create(self.path) as con:
             _insert(con, table, rows)
-
-    def replace_definitions(self, job: str, definitions: Mapping[str, str]) -> None:
-        """Replace definition hashes in the results of a job: old hash to new hash."""
-        with _open(self.path) as (con, _):
-            con.executemany(
-                "UPDATE file.sqleval_history SET definition = ? WHERE job = ? AND definition = ?",
-                [[new, job, old] for old, new in definitions.items()],
-            )
 
     def remove(self, job: str, periods: Sequence[str]) -> None:
         """Remove the results of these periods, and those that they had replaced."""

@@ -1,7 +1,7 @@
 """A history in a PostgreSQL database, read and written as Arrow."""
 
 import os
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -211,12 +211,3 @@ class PostgreSQL:
         with self._connect() as cursor:
             self._upgrade(cursor)
             cursor.adbc_ingest(table, rows.to_arrow(), mode="append")
-
-    def replace_definitions(self, job: str, definitions: Mapping[str, str]) -> None:
-        """Replace definition hashes in the results of a job: old hash to new hash."""
-        with self._connect() as cursor:
-            self._read_catalog(cursor)
-            cursor.executemany(
-                "UPDATE sqleval_history SET definition = $1 WHERE job = $2 AND definition = $3",
-                [(new, job, old) for old, new in definitions.items()],
-            )

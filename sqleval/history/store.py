@@ -242,10 +242,6 @@ class Store(Protocol):
         """Add rows to a table."""
         ...
 
-    def replace_definitions(self, job: str, definitions: Mapping[str, str]) -> None:
-        """Replace definition hashes in the results of a job: old hash to new hash."""
-        ...
-
     def remove(self, job: str, periods: Sequence[str]) -> None:
         """Remove the results of these periods, and those that they had replaced."""
         ...

@@ -12,6 +12,7 @@ from sqleval.common.names import find_nearest
 from sqleval.common.periods import check_period_name
 from sqleval.common.visible import show_controls
 from sqleval.errors import RequestError
+from sqleval.history.definitions import NO_OLD, is_old, match_old_definitions, rename_old
 from sqleval.history.store import (
     DIGITS,
     Selection,
@@ -98,6 +99,8 @@ def read_rows(
     if restated:
         # A write that was repeated, as the store was busy, has added its rows twice.
         frame = frame.unique(["job", "period", "slice", "metric", "run"], maintain_order=True)
+    elif frame.select(is_old(pl.col("definition")).any()).item():
+        frame = rename_old(frame, match_old_definitions(store, job, NO_OLD))
     return frame.sort("job", "period", "slice", maintain_order=True)
 
 

@@ -1,13 +1,13 @@
-"""Computes the definition of each metric of a job: a hash of its SQL, parameters and input.
+"""Computes the definition of each metric of a job: versions of its files, parameters and input.
 
-Values with the same definition are comparable. The hashed text is written key by key, so that a
-changed Python class or a comment in a SQL file does not change the definition.
+Values with the same definition are comparable. What it holds is written key by key, so that a
+changed Python class does not change the definition, nor does the text of a SQL file of the package.
 """
 
 import hashlib
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any, cast
 
@@ -15,13 +15,14 @@ import polars as pl
 from pydantic_core import to_json
 
 from sqleval.binding.model_columns import has_classes_of_models
-from sqleval.catalog import request
+from sqleval.catalog import find_sql_folder, request
 from sqleval.catalog.contract import Relation
 from sqleval.catalog.request import Request
 from sqleval.catalog.roles import list_added_arguments, list_arguments
 from sqleval.catalog.tasks import TASKS
 from sqleval.compiler.expected import find_obstacle
 from sqleval.errors import RequestError
+from sqleval.history.definitions import write_definition
 from sqleval.history.store import DIGITS
 from sqleval.jobs.file.model import Job
 
@@ -30,7 +31,7 @@ _ROLES = (
     "label", "score", "prediction", "weight", "counts", "qid", "positive", "threshold", "where",
     "nulls", "task",
 )  # fmt: skip
-#: The keys of a SQL file's header that change values; the others are documentation.
+#: The keys of the header of a user's SQL file that change values; the others are documentation.
 _HEADER = (
     "range", "domain", "params", "weights", "interval", "across", "means", "variances", "unbinned",
     "bound", "units",
@@ -170,7 +171,7 @@ def write_parameters(metric_request: Request) -> str:
     values = {name: param.default for name, param in declared.items()} | dict(
         metric_request.parameters
     )
-    for option in ("average", "zero_division"):
+    for option in ("average", "reduce", "zero_division"):
         if getattr(metric_request, option) is not None:
             values[option] = getattr(metric_request, option)
     if metric_request.multi_class != "ovr":
@@ -193,37 +194,61 @@ def _describe_file(file: Relation) -> list[object]:
     ]
 
 
-def _list_files(metric_request: Request) -> Iterable[Relation]:
-    """Return the files that may compute a metric: its own, those of its steps, and all twins."""
-    catalogue = metric_request.catalogue
-    return (
-        file for each in catalogue.closure(metric_request.name) for file in catalogue.files(each)
-    )
+def define_metrics(requests: Sequence[Request], roles: Mapping[str, Any], **others: Any) -> str:
+    """Return the definition of metrics that are evaluated together.
 
+    It holds the versions of their files above 1, so that steps may be split or renamed as long as
+    no value changes; of files outside the package the text as well, as nobody raises a version
+    there. What is not set is no part of it, so that a new role, option or parameter changes none.
 
-def hash_definition(job: Job, metric_request: Request) -> str:
-    """Return the definition of a metric: a hash of its SQL, its parameters and the job's input."""
-    named: dict[str, Any] = {
+    Parameters
+    ----------
+    requests : sequence of Request
+        The metrics with their parameters.
+    roles : mapping of str to object
+        What binds the input.
+    **others
+        What else decides about values.
+    """
+    files = {file for each in requests for file in each.catalogue.list_files_below(each.name)}
+    versions = {each.path.name: each.version for each in files}
+    named = {
         # The order of several classes matters: the first one wins ties.
         name: list(cast("dict[object, object]", value).items())
         if isinstance(value, dict)
         else value
-        for name, value in read_roles(job).items()
+        for name, value in roles.items()
+        if value is not None
     }
-    state = job.state_definition
     whole: dict[str, Any] = {
-        "metric": metric_request.name,
-        "parameters": json.loads(write_parameters(metric_request)),
-        "files": sorted((_describe_file(file) for file in _list_files(metric_request)), key=str),
+        "metrics": [request.format_request(each) for each in requests],
+        "versions": {name: version for name, version in versions.items() if version > 1},
+        "files": sorted((_describe_file(file) for file in files if not _is_ours(file)), key=str),
         "input": named,
-        "labels_on": None if job.labels is None else job.labels.on,
-        "period": write_period_text(job),
-        "ci": job.ci,
-        **({"ci_method": job.ci_method} if job.ci_method else {}),
-        **({"replicates": job.replicates} if job.replicates else {}),
-        "state": None if state is None else {"bits": state.bits, "roles": state.roles},
+        **others,
     }
-    return hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()[:DIGITS]
+    content = {name: value for name, value in whole.items() if value not in (None, 0, [], {})}
+    return write_definition(content, 1 + sum(version - 1 for version in versions.values()))
+
+
+def _is_ours(file: Relation) -> bool:
+    """Whether a file is one of the package."""
+    return find_sql_folder() in file.path.parents
+
+
+def hash_definition(job: Job, metric_request: Request) -> str:
+    """Return the definition of a metric: its versions, its parameters and the job's input."""
+    state = job.state_definition
+    return define_metrics(
+        [metric_request],
+        read_roles(job),
+        labels_on=None if job.labels is None else job.labels.on,
+        period=write_period_text(job),
+        ci=job.ci,
+        ci_method=job.ci_method,
+        replicates=job.replicates,
+        state=None if state is None else {"bits": state.bits, "roles": state.roles},
+    )
 
 
 def _list_possible_tasks(job: Job) -> list[tuple[Job, tuple[Request, ...]]]:
@@ -277,8 +302,9 @@ def list_definitions(job: Job) -> list[pl.DataFrame]:
     """
     names = ["metric", "parameters", "definition"]
     if job.arrival is not None:
-        text = json.dumps([read_roles(job), job.arrival, write_period_text(job)], default=str)
-        definition = hashlib.sha256(text.encode()).hexdigest()[:DIGITS]
+        definition = define_metrics(
+            [], read_roles(job), arrival=job.arrival, period=write_period_text(job)
+        )
         return [pl.DataFrame([(name_metric(job, "rows"), "{}", definition)], names, orient="row")]
     return [
         pl.DataFrame(
@@ -295,3 +321,14 @@ def list_definitions(job: Job) -> list[pl.DataFrame]:
         )
         for each_job, requests in _list_possible_tasks(job)
     ]
+
+
+def list_present_definitions(job: Job) -> pl.DataFrame:
+    """Return ``job``, ``metric`` and ``definition`` of what a job evaluates, as far as is settled.
+
+    Where several tasks are possible, the definitions of none are present.
+    """
+    early = create_expectation(job) or create_arrival(job)
+    tables = [list_definitions(each) for each in (job, early) if each is not None]
+    present = pl.concat(table[0] for table in tables if len(table) == 1)
+    return present.select("metric", "definition", job=pl.lit(job.name))

@@ -9,15 +9,18 @@ from functools import cached_property
 import polars as pl
 
 from sqleval.errors import RequestError
+from sqleval.history.definitions import NO_OLD, is_old, match_old_definitions, rename_old
 from sqleval.history.store import (
     DIGITS,
     KEYS_DEFINITION,
+    NO_RESULTS,
     Selection,
     Store,
     find_metric_kind,
     parse_slice_keys,
     retry_while_busy,
 )
+from sqleval.jobs.definitions import list_present_definitions
 from sqleval.jobs.file.model import Job
 
 #: The columns of the overview, in which slices and values are left out.
@@ -49,6 +52,8 @@ class Past:
         The same of expected metrics.
     added_keys : frozenset of str
         The keys of its results that are no slice keys: of models and classes.
+    old : polars.DataFrame
+        Definitions of older releases, and those that they count as.
     """
 
     job: str
@@ -56,6 +61,7 @@ class Past:
     overview: pl.DataFrame
     expected: pl.DataFrame
     added_keys: frozenset[str]
+    old: pl.DataFrame
 
     @cached_property
     def both(self) -> pl.DataFrame:
@@ -76,6 +82,14 @@ class Past:
         """Return rows of the job; the store is not opened for a selection of no values."""
         if not all(only.values.values()):
             return pl.DataFrame(schema=only.list_columns("sqleval_history"))
+        return rename_old(self._read(only), self.old)
+
+    def read_stored(self, periods: Sequence[str]) -> pl.DataFrame:
+        """Return all columns of periods, and ``counts_as``: the definition that a stored one is."""
+        rows = self._read(Selection(periods=periods)) if periods else NO_RESULTS
+        return rename_old(rows, self.old, into="counts_as")
+
+    def _read(self, only: Selection) -> pl.DataFrame:
         return retry_while_busy(lambda: self.store.read("sqleval_history", self.job, only))
 
     def read_until(
@@ -171,10 +185,14 @@ def read_past(job: Job, store: Store) -> Past:
     """Return the history of a job, with its overview."""
     only = Selection(columns=OVERVIEW, distinct=True)
     rows = retry_while_busy(lambda: store.read("sqleval_history", job.name, only))
-    rows = take_metric_definition(rows).unique().sort(OVERVIEW)
+    rows, old = take_metric_definition(rows), NO_OLD
+    if rows.select(is_old(pl.col("definition")).any()).item():
+        old = match_old_definitions(store, job.name, list_present_definitions(job))
+        rows = rename_old(rows, old)
+    rows = rows.unique().sort(OVERVIEW)
     is_expected = find_metric_kind(pl.col("metric")) == "expected"
     parts = rows.filter(~is_expected), rows.filter(is_expected)
-    return Past(job.name, store, *parts, job.added_keys)
+    return Past(job.name, store, *parts, job.added_keys, old)
 
 
 def take_metric_definition(rows: pl.DataFrame) -> pl.DataFrame:

@@ -1,9 +1,7 @@
 /*
 summary: each row's negative log-likelihood, with the probability clipped to eps .. 1 - eps
 params:
-  eps: float = 2.220446049250313e-16
-allowed:
-  eps: "[0, 0.5)" # not in params, whose text is part of the definition in stored histories
+  eps: float in [0, 0.5) = 2.220446049250313e-16
 means: [loss]
 centres: [loss_centre]
 variances: [loss_variance]

@@ -1,6 +1,5 @@
 """The model of a dbt package that keeps the metrics of every period."""
 
-import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -15,6 +14,7 @@ from sqleval.catalog.request import format_request
 from sqleval.errors import RequestError
 from sqleval.export import dialects
 from sqleval.export.statement import ExportedStatement, build_statement
+from sqleval.jobs.definitions import define_metrics
 
 _BY_ROWS = {"incremental_strategy": "delete+insert", "unique_key": "period"}
 _BY_PARTITION = {"incremental_strategy": "insert_overwrite"}
@@ -52,7 +52,7 @@ COLUMNS: Mapping[str, str] = {
     "problem": "what is wrong with the rows of the period: it has no values, or keeps earlier ones",
     "n_rows": "rows of the period when it was evaluated",
     "n_labels": "rows of the period with a label",
-    "definition": "hash of the statement; values of one definition are comparable",
+    "definition": "versions of the metrics, a hash of roles and options; gates compare equal ones",
     "evaluated_at": "start of the build that evaluated the period, in UTC",
 }
 
@@ -153,7 +153,7 @@ def write_history(
         "period": _write_period(column, grain, dialect),
         "time": _write_day(column, dialect),
         "counted": "*" if label is None else f"s.{write_name(label, dialect)}",
-        "definition": hashlib.sha256(f"{grain} {column} {exported.sql}".encode()).hexdigest()[:12],
+        "definition": define_metrics(exported.requests, roles, time=time, grain=grain, **options),
     }
     model = fill(
         read_template("metric_history.sql"),

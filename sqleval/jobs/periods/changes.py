@@ -90,14 +90,15 @@ def find_lost_results(
     Parameters
     ----------
     before : polars.DataFrame
-        The rows of the job in the history.
+        The rows of the job in the history, from `Past.read_stored`.
     rows : polars.DataFrame
         New rows of some periods.
     definitions : polars.DataFrame
         The metrics with their definitions.
     """
     good = (pl.col("error").is_null()) & (pl.col("n") > 0)
-    same = take_metric_definition(before).join(definitions, on=["metric", "definition"], how="semi")
+    same = take_metric_definition(before.with_columns(definition="counts_as"))
+    same = same.join(definitions, on=["metric", "definition"], how="semi")
     comparable = set(same["period"])
     lost: dict[str, list[str]] = {}
     for period, slices in _list_slices(before.filter(good)).items():
@@ -179,6 +180,7 @@ def compare_results(
         The run and its time.
     """
     at = ["period", "slice", "metric"]
+    # A definition that an older release has written is kept as well: it may be the last one.
     exact, close = ("n", "n_dropped", "definition"), ("value", "low", "high")
     old = before.filter(pl.col("error").is_null(), pl.col("n") > 0)
     if old.is_empty():

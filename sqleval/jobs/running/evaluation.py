@@ -283,7 +283,7 @@ def add_metrics(
     job, lake : Job, Lake
         The job, and the files of its sources.
     stored : polars.DataFrame
-        The rows of the job in the history.
+        The rows of the job in the history, from `Past.read_stored`.
     periods : sequence of str
         Periods whose states are of the same data as their rows in the history.
     definitions : polars.DataFrame
@@ -327,7 +327,7 @@ def _split_metrics(
 ) -> tuple[pl.DataFrame, dict[tuple[str, ...], list[str]]]:
     """Return the rows that stay, and the periods by the metrics that they lack."""
     pairs = ["metric", "definition"]
-    stored = take_metric_definition(stored.with_columns(whole="definition"))
+    stored = take_metric_definition(stored.with_columns(whole="definition", definition="counts_as"))
     kept: list[pl.DataFrame] = []
     lacking: dict[tuple[str, ...], list[str]] = {}
     for period in periods:
@@ -338,7 +338,7 @@ def _split_metrics(
         # Where the source has no rows of the period, no metric can be evaluated again: all stay.
         if period in lake.periods:
             rows = rows.join(definitions, on=pairs, how="semi", maintain_order="left")
-        kept.append(rows.with_columns(definition="whole").drop("whole"))
+        kept.append(rows.with_columns(definition="whole").drop("whole", "counts_as"))
     return pl.concat(kept), lacking
 
 

@@ -150,7 +150,7 @@ def _run_job(job: Job, options: RunOptions, *, dry: bool) -> Run:
         lake = read_lake(job, files)
     except SourceError as error:
         definitions = _choose_definitions(candidates, past.overview)
-        writer = Writer(job, store, past.overview, definitions, columns, beside=beside)
+        writer = Writer(job, past, past.overview, definitions, columns, beside=beside)
         return _record_outage(writer, past, error, options, dry=dry)
     _check_inputs(job, lake)
     expectation = prepare_expectation(job, lake, past)
@@ -177,7 +177,7 @@ def _run_job(job: Job, options: RunOptions, *, dry: bool) -> Run:
     for period in lake.list_emptied_periods(files):
         states.remove_state(job, period)
     reasons = _list_reasons(decisions, changes.describe_changes(lake, files))
-    writer = Writer(job, store, past.overview, definitions, columns, reasons, options.force, beside)
+    writer = Writer(job, past, past.overview, definitions, columns, reasons, options.force, beside)
     due = list_periods(decisions, "evaluate", "add", "missing", *EARLY)
     has_forgotten = not options.has_periods and writer.forget_unchanged_files(lake, files, due)
     decisions, writers = _evaluate_periods(writer, lake, decisions, expectation, options)

@@ -11,14 +11,13 @@ from sqleval.common.telemetry import start_span
 from sqleval.frontend.calibration import note_calibration
 from sqleval.history.store import (
     NO_RESULTS,
-    Selection,
-    Store,
     find_metric_kind,
     format_slice,
     retry_while_busy,
 )
 from sqleval.jobs import states
 from sqleval.jobs.file.model import Job
+from sqleval.jobs.past import Past
 from sqleval.jobs.periods import changes
 from sqleval.jobs.periods.lake import Lake
 from sqleval.jobs.running import evaluation
@@ -34,7 +33,7 @@ class Writer:
 
     Attributes
     ----------
-    job, store : Job, Store
+    job, past : Job, Past
         The job and its history.
     overview : polars.DataFrame
         What the history had of this kind before the run, with the columns of `past.OVERVIEW`.
@@ -60,7 +59,7 @@ class Writer:
     """
 
     job: Job
-    store: Store
+    past: Past
     overview: pl.DataFrame
     definitions: pl.DataFrame
     columns: dict[str, str]
@@ -93,9 +92,9 @@ class Writer:
         restated = changes.compare_results(old, rows, self.reasons, self.columns)
         self._restated.append(restated)
         self.has_written = self.has_written or bool(periods)
-        whole = pl.concat([others, rows])
+        whole = pl.concat([others.select(rows.columns), rows])
         retry_while_busy(
-            lambda: self.store.replace(
+            lambda: self.past.store.replace(
                 self.job.name, periods, whole, files, None if restated.is_empty() else restated
             )
         )
@@ -103,18 +102,11 @@ class Writer:
     def _read_before(self, periods: Sequence[str]) -> tuple[pl.DataFrame, pl.DataFrame]:
         """Return what periods with results have: the rows of this kind, and those of others."""
         here = self.overview.filter(pl.col("period").is_in(list(periods)), "has_rows")
-        rows = self._read_periods([*{*here["period"]} | self.beside.intersection(periods)])
+        rows = self.past.read_stored([*{*here["period"]} | self.beside.intersection(periods)])
         if rows.is_empty():
             return rows, rows
         is_same_kind = find_metric_kind(pl.col("metric")) == ("expected" * self.job.is_expectation)
         return rows.filter(is_same_kind), rows.filter(~is_same_kind)
-
-    def _read_periods(self, periods: Sequence[str]) -> pl.DataFrame:
-        """Return the stored rows of periods, with all columns."""
-        if not periods:
-            return NO_RESULTS
-        only = Selection(periods=periods)
-        return retry_while_busy(lambda: self.store.read("sqleval_history", self.job.name, only))
 
     def forget_unchanged_files(
         self, lake: Lake, files: pl.DataFrame, periods: Sequence[str]
@@ -140,7 +132,8 @@ class Writer:
         decisions = list(decisions)
         for batch in _split_batches(list_periods(decisions, "add")):
             with self._start_span("add metrics to periods", batch):
-                before = self._read_periods(batch).filter(find_metric_kind(pl.col("metric")) == "")
+                before = self.past.read_stored(batch)
+                before = before.filter(find_metric_kind(pl.col("metric")) == "")
                 rows, failures = evaluation.add_metrics(
                     self.job, lake, before, batch, self.definitions, self.columns
                 )

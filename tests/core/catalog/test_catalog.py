@@ -335,16 +335,17 @@ def test_a_byte_order_mark_is_no_part_of_the_file(folder: Path) -> None:
     assert load(path).text == HEADER + SOUND
 
 
-def test_a_range_beside_the_parameters(folder: Path) -> None:
-    text = (
-        header(params="\n  cut: float in (0, 1) = 0.5", allowed='\n  cut: "[0, 0.75)"') + WITH_CUT
-    )
-    param = load(write(folder, "family/a_metric.sql", text)).params["cut"]
-    assert param.within == "[0, 0.75)"
-    assert param.check("cut", 0) == 0.0
-    for wrong in ("\n  cutt: (0, 1]", " [cut]"):
-        faulty = header(params="\n  cut: float = 0.5", allowed=wrong) + WITH_CUT
-        assert "allowed must be a mapping" in refused(folder, "family/a_metric.sql", faulty)
+def test_a_version_is_a_whole_number_from_1(folder: Path) -> None:
+    path = write(folder, "binary/good.sql", HEADER + SOUND)
+    assert load(path).version == 1
+    for text in ("2", "1"):
+        changed = HEADER.replace("since:", f"version: {text}\nsince:")
+        assert load(write(folder, "binary/good.sql", changed + SOUND)).version == int(text)
+    for text in ("0", "1.0", "true", "'2'", ""):
+        changed = HEADER.replace("since:", f"version: {text}\nsince:")
+        message = refused(folder, "binary/bad.sql", changed + SOUND)
+        assert "version must be a whole number from 1, not " in message
+        assert f":{changed.count(chr(10), 0, changed.index('version:')) + 1}: " in message
 
 
 def test_a_step_needs_no_more_than_a_summary(folder: Path) -> None:

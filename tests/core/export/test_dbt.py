@@ -117,17 +117,23 @@ def test_another_export_replaces_the_files_of_the_first(tmp_path: Path) -> None:
     assert project["vars"] == {"predictions": "lake.preds", "lookback": 30}
 
 
-def test_the_definition_is_of_the_statement(tmp_path: Path) -> None:
+def test_the_definition_is_of_metrics_roles_and_options(tmp_path: Path) -> None:
     def read_definition(*more: str) -> str:
         export(tmp_path / "out", "preds", *BASIC, "-m", "ks", *more)
         model = (tmp_path / "out" / "models" / "metric_history.sql").read_text(encoding="utf-8")
-        (found,) = set(re.findall(r"'([0-9a-f]{12})'", model))
+        (found,) = set(re.findall(r"'(v1-[0-9a-f]{9})'", model))
         return str(found)
 
     first = read_definition()
     assert read_definition("--gate", "ks > 0.1", "--name", "other") == first
-    others = [("--by", "a"), ("--grain", "week"), ("--nulls", "drop"), ("-m", "f1")]
-    assert len({first, *(read_definition(*more) for more in others)}) == 5
+    others = [
+        ("--by", "a"),
+        ("--grain", "week"),
+        ("--nulls", "drop"),
+        ("-m", "f1"),
+        ("--ci", "0.9"),
+    ]
+    assert len({first, *(read_definition(*more) for more in others)}) == 6
 
 
 @pytest.mark.parametrize(

@@ -167,16 +167,6 @@ def test_an_object_store_that_does_not_answer_is_an_error_of_one_line() -> None:
             call()
 
 
-def test_definitions_of_one_job_are_renamed(url: str) -> None:
-    store = open_store(url)
-    store.replace("a", ["1"], results("a", ["1"]), None)
-    store.replace("b's", ["1"], results("b's", ["1"]), None)
-    store.replace_definitions("b's", {"d": "new'", "none": "other"})
-    assert store.read("sqleval_history", "a").equals(results("a", ["1"]))
-    renamed = results("b's", ["1"]).with_columns(definition=pl.lit("new'"))
-    assert store.read("sqleval_history", "b's").equals(renamed)
-
-
 def test_six_writers_at_one_time_lose_nothing(url: str) -> None:
     def write(n: int) -> None:
         store = open_store(url)

@@ -126,10 +126,6 @@ def test_an_older_history_gets_what_it_lacks_when_a_run_writes(hand: Hand) -> No
     store.tidy("a")
     store.compact()
     assert hand.describe() == f"schema version {schema.VERSION}"
-    store.replace_definitions("a", {"d": "e"})
-    expected = expected.with_columns(definition=pl.lit("e"))
-    found = store.read("sqleval_history", "a").sort("period", maintain_order=True)
-    assert found.equals(expected)
     store.remove("a", DAYS)
     left = store.read("sqleval_history").sort("period", maintain_order=True)
     assert left.equals(expected.filter(period="2026-01-03"))
@@ -153,7 +149,6 @@ def test_a_newer_history_is_refused_by_every_call(hand: Hand) -> None:
     calls: list[Callable[[], object]] = [
         lambda: store.read("sqleval_history"),
         lambda: store.replace("a", DAYS, results("a", DAYS), files("a", "x")),
-        lambda: store.replace_definitions("a", {"d": "e"}),
         lambda: store.append("sqleval_history", results("a", DAYS)),
         lambda: store.remove("a", DAYS),
     ]

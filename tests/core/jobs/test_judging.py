@@ -97,8 +97,8 @@ def make_history() -> pl.DataFrame:
         slice=pl.when(seg.is_null()).then(pl.lit("{}"))
         .otherwise(pl.lit('{"seg":"') + seg + pl.lit('"}')),
         n=pl.when(at == 51).then(0).when(seg.is_null()).then(3000).otherwise(400 - at),
-        definition=pl.when((pl.col("metric") == "log_loss") & (at < 115)).then(pl.lit("old"))
-        .otherwise(pl.lit("new")),
+        definition=pl.when((pl.col("metric") == "log_loss") & (at < 115)).then(pl.lit("v1-old"))
+        .otherwise(pl.lit("v1-new")),
         error=pl.when((seg == "b") & (at == 149)).then(pl.lit("two classes are needed")),
     )  # fmt: skip
     is_null = (pl.col("luck") < 0.03) | (at == 51) | pl.col("error").is_not_null()

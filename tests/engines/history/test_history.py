@@ -152,7 +152,7 @@ def test_rights_on_rows_are_enough(server: PostgreSQL, url: str) -> None:
         con.execute("DROP ROLE IF EXISTS writer")
         con.execute("CREATE ROLE writer LOGIN")
         con.execute("REVOKE CREATE ON SCHEMA public FROM PUBLIC")
-        con.execute(f"GRANT SELECT, INSERT, UPDATE, DELETE ON {names} TO writer")
+        con.execute(f"GRANT SELECT, INSERT, DELETE ON {names} TO writer")
         con.execute("COMMENT ON TABLE sqleval_history IS NULL")
         con.execute("GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO writer")
         con.execute("DROP INDEX sqleval_history_by_period")
@@ -181,7 +181,6 @@ def test_rights_on_rows_are_enough(server: PostgreSQL, url: str) -> None:
 RIGHTS = {
     **{right: f"{right} ON TABLE public.sqleval_files" for right in
        ("SELECT", "INSERT", "DELETE")},
-    "UPDATE": "UPDATE ON TABLE public.sqleval_history",
     "USAGE": "USAGE ON SEQUENCE public.sqleval_history_ordinal_seq",
     "CREATE": "CREATE ON SCHEMA public",
     "schema": "USAGE ON SCHEMA public",
@@ -196,7 +195,6 @@ def writer(url: str) -> Iterator[str]:
         con.execute('CREATE ROLE "night writer" LOGIN')
         con.execute("REVOKE CREATE ON SCHEMA public FROM PUBLIC")
         con.execute(f'GRANT SELECT, INSERT, DELETE ON {", ".join(TABLES)} TO "night writer"')
-        con.execute('GRANT UPDATE ON sqleval_history TO "night writer"')
         con.execute('GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO "night writer"')
     yield f"{url}{'&' if '?' in url else '?'}user=night%20writer"
     with psycopg.connect(url, autocommit=True) as con:

@@ -1,0 +1,135 @@
+"""A history of a release whose definitions were hashes of SQL text, with its jobs and their rows.
+
+``python -m tests.support.old_history FOLDER`` wrote the archive: FOLDER is a checkout of the last
+commit with such definitions, whose command ran the jobs.
+"""
+
+import os
+import subprocess
+import sys
+import tarfile
+import tempfile
+from datetime import date, timedelta
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+ARCHIVE = Path(__file__).resolve().parents[1] / "core" / "history" / "old_history.tar.xz"
+
+_SAME = """\
+name: {name}
+source: preds
+label: y
+score: p
+slices: [[], [seg], {{is_high: "p > 0.5"}}]
+period: {{column: day}}
+nulls: drop
+history: history.duckdb
+"""
+_METRICS = """\
+metrics: [roc_auc, log_loss, f_beta(beta=2)]
+ci: 0.95
+gates: ["drop(roc_auc, previous 3) < 0.5", "drop(f_beta(beta=2), previous 3) < 0.5"]
+"""
+_LATE = "labels: {source: labels, on: key, maturity: 2d}\nmetrics: [roc_auc, brier_score]\n"
+_OWN = "sql: [ours]\nmetrics: [mean_error, accuracy]\n"
+JOBS = {
+    "nightly": _METRICS,
+    "changed": _METRICS + "threshold: 0.4\n",
+    "late": _LATE + "expected: true\n",
+    "arrived": _LATE,
+    "own": _OWN,
+}
+OWN = """\
+/*
+summary: mean of the errors of the scores
+formula: sum (p - y) / n
+direction: none
+range: -1 .. 1
+reference: numpy.mean
+task: two classes
+weights: none
+since: 0.1.0
+*/
+SELECT
+    slice,
+    AVG(score - label) AS value
+FROM predictions
+GROUP BY slice
+"""
+NIGHT = ("--as-of", "2026-01-09T03:00")
+RUNS = (
+    ("nightly", "--backfill"),
+    ("changed", "--from", "2026-01-01", "--to", "2026-01-03"),
+    # Another threshold in the days after: each metric has two definitions.
+    ("changed", "--from", "2026-01-04", "--to", "2026-01-08"),
+    ("late", "--backfill"),
+    ("arrived", "--backfill"),
+    ("own", "--backfill"),
+)
+
+
+def unpack(folder: Path) -> Path:
+    """Unpack the history, its jobs and rows; files keep their times, by which runs know them."""
+    with tarfile.open(ARCHIVE) as file:
+        # Python 3.11 has filters since 3.11.4; that of Debian 12 is 3.11.2.
+        file.extraction_filter = getattr(tarfile, "data_filter", None)
+        file.extractall(folder)
+    return folder
+
+
+def write_rows(folder: Path) -> None:
+    """Write predictions and labels of eight days."""
+    random = np.random.default_rng(55)
+    for side in ("preds", "labels"):
+        (folder / side).mkdir()
+    for at in range(8):
+        label = random.integers(0, 2, 60)
+        frame = pl.DataFrame(
+            {
+                "key": np.arange(60) + 60 * at,
+                "day": pl.repeat(date(2026, 1, 1) + timedelta(days=at), 60, eager=True),
+                "seg": random.choice(["a", "b"], 60),
+                "p": np.round(np.clip(random.normal(0.35 + 0.3 * label, 0.2), 0.01, 0.99), 2),
+                "y": label,
+            }
+        )
+        for side in ("preds", "labels"):
+            path = folder / side / f"2026-01-{at + 1:02}.parquet"
+            frame.select("key", "y").write_parquet(path) if side == "labels" else (
+                frame.write_parquet(path)
+            )
+            os.utime(path, (1_768_000_000 + at,) * 2)
+
+
+def main(checkout: str) -> None:
+    """Write the archive."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        write_rows(folder)
+        (folder / "ours" / "team").mkdir(parents=True)
+        (folder / "ours" / "team" / "mean_error.sql").write_text(OWN, encoding="utf-8")
+        for job, text in JOBS.items():
+            (folder / f"{job}.yml").write_text(_SAME.format(name=job) + text, encoding="utf-8")
+        for job, *options in RUNS:
+            command = [sys.executable, "-m", "sqleval", "run", f"{job}.yml", *options, *NIGHT]
+            environment = os.environ | {"PYTHONPATH": checkout}
+            subprocess.run(command, cwd=folder, env=environment, check=True)
+            path = folder / f"{job}.yml"
+            if job == "changed":
+                text = path.read_text(encoding="utf-8").replace("threshold: 0.4", "threshold: 0.6")
+                path.write_text(text, encoding="utf-8")
+        with tarfile.open(ARCHIVE, "w:xz", preset=9) as file:
+            for path in sorted(folder.iterdir()):
+                file.add(path, path.name, filter=_forget_owner)
+
+
+def _forget_owner(member: tarfile.TarInfo) -> tarfile.TarInfo:
+    member.uid = member.gid = 0
+    member.uname = member.gname = ""
+    return member
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
