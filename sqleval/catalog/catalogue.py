@@ -312,7 +312,7 @@ def add_folder(folder: str | Path) -> None:
         If it holds no such files, or a name that there is already.
     """
     path = Path(folder).resolve()
-    if path in list_folders():
+    if path in (find_sql_folder().resolve(), *list_folders()):
         return
     Catalogue(find_sql_folder(), *list_folders(), path)
     _added.append(path)

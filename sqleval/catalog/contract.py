@@ -116,6 +116,11 @@ class Relation:
         return find_tasks(self.task)
 
     @property
+    def is_per_class(self) -> bool:
+        """Whether it is computed per class where there are several."""
+        return self.task == "two classes"
+
+    @property
     def has_queries(self) -> bool:
         """Whether it is computed per query, as a metric of a ranking."""
         return any(TASKS[task].has_queries for task in self.tasks)
@@ -222,7 +227,7 @@ def _check_metric(
     if node := find_text(query, "value"):
         message = f"the column 'value' is a number, not the text {node.sql(comments=False)[:60]}"
         raise make_error(path, _find_line(text, node), message)
-    meanings = ("slice", "value", "note", "low", "high", "slack", *list_interval_columns())
+    meanings = ("slice", "value", "note", "low", "high", *list_interval_columns())
     for name in columns:
         if name not in meanings:
             near = find_nearest(name, meanings) or f"; it returns some of {', '.join(meanings)}"

@@ -216,13 +216,32 @@ def _check_chart(path: Path, text: str, chart: object) -> None:
         raise make_error(path, line, "chart must have x and y, each [COLUMN, TITLE OF THE AXIS]")
 
 
-def _is_range(text: str) -> bool:
-    """Whether a text is a lower and a higher number, either left out, with two dots between."""
+def parse_range(text: str) -> tuple[float, float]:
+    """Return the ends of a range; one that is left out is infinite.
+
+    Raises
+    ------
+    ValueError
+        If it is no lower and higher number with two dots between.
+
+    Examples
+    --------
+    >>> parse_range("0 .. 1"), parse_range("0 ..")
+    ((0.0, 1.0), (0.0, inf))
+    """
     low, dots, high = text.partition("..")
+    ends = float(low.strip() or "-inf"), float(high.strip() or "inf")
+    if not dots or not ends[0] < ends[1]:
+        raise ValueError(text)
+    return ends
+
+
+def _is_range(text: str) -> bool:
     try:
-        return bool(dots) and float(low.strip() or "-inf") < float(high.strip() or "inf")
+        parse_range(text)
     except ValueError:
         return False
+    return True
 
 
 def parse_aliases(path: Path, text: str, header: Mapping[str, Any]) -> tuple[str, ...]:

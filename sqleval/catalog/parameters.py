@@ -56,11 +56,16 @@ class Param:
         """The columns of the relation."""
         return "i" if self.kind == "series" else "label, prediction, cost"
 
+    @property
+    def is_required(self) -> bool:
+        """Whether a value must be given."""
+        return self.kind == "matrix"
+
     def check(self, where: str, value: object) -> Value:
         """Return ``value`` as this parameter's type, or raise `RequestError`."""
-        if value is None and self.default is None and self.kind != "matrix":
+        if value is None and self.default is None and not self.is_required:
             return None
-        if self.kind == "matrix":
+        if self.is_required:
             return _parse_matrix(where, value)
         expected, value = _TYPES[self.kind], convert_scalar(value)
         if expected is float and isinstance(value, int) and not isinstance(value, bool):

@@ -81,7 +81,7 @@ class Request:
     @property
     def is_per_class(self) -> bool:
         """Whether a metric of two classes is computed per class (or pair) of several."""
-        return self.average is not None and self.relation.task == "two classes"
+        return self.average is not None and self.relation.is_per_class
 
     def depends_on(self, step: str) -> bool:
         """Whether the metric's file reads ``step``, directly or through others."""
@@ -229,7 +229,7 @@ def _check_average(
             f"{name} is a {relation.family} metric and the task is {task}; name another metric, or "
             f"the task: {', '.join(f'task={each!r} (--task {each})' for each in relation.tasks)}"
         )
-    per_class = relation.task == "two classes" and several
+    per_class = relation.is_per_class and several
     if per_class:
         average = average or "macro"
     elif average == PER_CLASS or (average and not folds):

@@ -11,6 +11,7 @@ from typing import Any, NoReturn, cast
 import click
 
 from sqleval.cli.catalogue import list_, macros, show
+from sqleval.cli.checking import check
 from sqleval.cli.comparison import compare, sample_size
 from sqleval.cli.confinement import confine
 from sqleval.cli.drift import drift
@@ -253,7 +254,7 @@ def sql(
 
 for command in (
     compare, sample_size, drift, report, inspect, split, resample, select, bootstrap_632, state,
-    init, validate, run_jobs, history, export, macros, list_, show,
+    init, validate, run_jobs, history, export, macros, list_, show, check,
 ):  # fmt: skip
     sqleval.add_command(command)
 for command in (

@@ -5,6 +5,7 @@ from math import isfinite
 from typing import NamedTuple
 
 from sqleval.catalog.contract import find_interval
+from sqleval.catalog.header import parse_range
 from sqleval.common.sql_text import LARGEST
 
 #: The SQL of a metric's output columns, by name.
@@ -78,9 +79,8 @@ def write_interval(at: At, level: Level | None, header: Header, weighted: bool) 
 
 def read_range(header: Mapping[str, object]) -> tuple[str | None, str | None]:
     """Return the ends of a metric's range as SQL; None where there is none."""
-    least, _, most = str(header.get("range", "")).partition("..")
-    ends = (least.strip(), most.strip())
-    low, high = (f"{float(end):e}" if end and isfinite(float(end)) else None for end in ends)
+    ends = parse_range(str(header.get("range") or ".."))
+    low, high = (f"{end:e}" if isfinite(end) else None for end in ends)
     return low, high
 
 

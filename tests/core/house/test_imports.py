@@ -36,10 +36,11 @@ ALLOWED = {
     "drifts": "common catalog sources binding compiler engines states resampling frontend",
     "report": "common catalog frontend inspection plots inference comparison",
     "selection": "common catalog sources binding frontend",
+    "checking": "common catalog frontend export",
     "jobs": "common catalog sources binding compiler engines states frontend history inspection "
     "plots inference alarms drifts",
     "cli": "common catalog sources binding compiler engines states splits frontend export "
-    "selection history inspection jobs plots report comparison curves drifts",
+    "selection history inspection jobs plots report comparison curves drifts checking",
 }
 #: The libraries that a folder may import, besides Python's own.
 LIBRARIES = {
@@ -65,6 +66,7 @@ LIBRARIES = {
     "export": "sqlglot yaml",
     "inspection": "",
     "drifts": "polars",
+    "checking": "polars",
     "report": "polars",
     "selection": "polars",
     "jobs": "polars pydantic pydantic_core yaml prometheus_client junitparser "

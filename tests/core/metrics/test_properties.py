@@ -1,6 +1,5 @@
 """Properties of every metric, read from its header: range, row order, weights, slices, notes."""
 
-import math
 from collections.abc import Iterator
 from functools import cache
 from itertools import pairwise
@@ -8,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-import numpy as np
 import polars as pl
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
@@ -16,10 +14,11 @@ from hypothesis import strategies as st
 
 import sqleval
 from sqleval.catalog import Relation, builtin
+from sqleval.checking import properties
+from sqleval.checking.properties import Rows, Values, find_differences
 from tests.support.cases import CASES, ROLES, Case, Data, Kind, about, drawn, has_twins
 from tests.support.macros import ALL
 
-TOLERANCE = 1e-12
 few = settings(
     max_examples=12,
     deadline=None,
@@ -48,51 +47,18 @@ def metrics_of(kind: Kind, *, weighted: bool = False, by: Any = "example") -> li
     return [same[(turn + i) % len(same)].metric for i, same in enumerate(sets)]
 
 
-def is_sum(metric: str) -> bool:
-    """Whether it is an integral, whose range is that of the weights."""
-    return "normalize=False" in metric
-
-
 #: Their best end depends on the share of positives.
 BEST_BY_PREVALENCE = {"brier_resolution"}
 
 
-def values(
-    source: object, kind: Kind, metrics: list[str] | str, **options: Any
-) -> dict[tuple[Any, ...], float | None]:
-    """Return the value of each metric and slice."""
-    bound = sqleval.scan(source, **ROLES[kind], **options)
-    return {
-        (*row[:-1],): row[-1]
-        for part in statements(metrics)
-        for row in bound.evaluate(part)
-        .collect()
-        .select(*options.get("by", []), "metric", "value")
-        .rows()
-    }
-
-
-def statements(metrics: list[str] | str) -> list[list[str] | str]:
+def statements(metrics: list[str]) -> list[list[str]]:
     """Return the metrics of each statement: many short ones are planned faster than a long one."""
-    if isinstance(metrics, str):
-        return [metrics]
     return [metrics[start : start + 35] for start in range(0, len(metrics), 35)]
 
 
-def assert_same(got: dict[Any, float | None], want: dict[Any, float | None]) -> None:
-    assert got.keys() == want.keys()
-    wrong = {
-        key: (value, want[key])
-        for key, value in got.items()
-        if (value is None) != (want[key] is None)
-        or (value is not None and abs(value - want[key]) > TOLERANCE * max(1.0, abs(want[key])))
-    }
-    assert not wrong
-
-
-def ends(header: Any) -> tuple[float, float]:
-    low, _, high = header["range"].partition("..")
-    return float(low), float(high)
+def rows(frame: pl.DataFrame, kind: Kind, **options: Any) -> Rows:
+    """Return rows with the roles of their kind."""
+    return Rows(frame, {**ROLES[kind], **options})
 
 
 # -- range and best end ------------------------------------------------------------------------
@@ -156,44 +122,18 @@ def examples(kind: Kind) -> pl.DataFrame:
 EACH: list[dict[str, Any]] = [{"by": ["example"]}, {"by": []}]
 
 
-@cache
-def answered(kind: Kind, weight: str | None) -> list[dict[tuple[Any, ...], float | None]]:
-    """Return every metric of the examples: of each one, and of their rows together."""
-    return [
-        values(
-            examples(kind), kind, metrics_of(kind, weighted=weight is not None, **options),
-            weight=weight, **options,
-        )
-        for options in EACH
-    ]  # fmt: skip
-
-
 @pytest.mark.parametrize("weight", [None, "w"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_value_is_in_range(kind: Kind, weight: str | None) -> None:
-    if not metrics_of(kind, weighted=weight is not None):
-        pytest.skip("no metric of this kind takes weights")
-    wrong: list[tuple[Any, ...]] = []
-    for found in answered(kind, weight):
-        for (*_, name), value in found.items():
-            low, high = ends(resolved(name, kind).header)
-            fits = value is None or low <= value <= high + TOLERANCE
-            if not (fits or is_sum(name)):
-                wrong.append((name, value))
-    assert not wrong
-
-
-def resolved(text: str, kind: Kind) -> Relation:
-    """Return the file that stands for a metric on this kind of data."""
-    found = builtin().files(text.partition("(")[0])
-    several = kind in ("multiclass", "probabilities")
-    return next((r for r in found if several and "multiclass" in r.when), found[0])
+    for options in EACH:
+        metrics = metrics_of(kind, weighted=weight is not None, **options)
+        bound = rows(examples(kind), kind, weight=weight, **options)
+        assert properties.check_range(bound, metrics) == {}
 
 
 @pytest.mark.parametrize("weight", [None, "w"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_perfect_predictions_reach_the_best_end(kind: Kind, weight: str | None) -> None:
-    frame = drawn(kind)
     label = pl.col("y")
     right: dict[Kind, dict[str, Any]] = {
         "binary": {"p": label.cast(float)},
@@ -203,19 +143,15 @@ def test_perfect_predictions_reach_the_best_end(kind: Kind, weight: str | None) 
         "ranking": {"p": label.cast(float)},
     }
     metrics = metrics_of(kind, weighted=weight is not None)
-    if not metrics:
-        pytest.skip("no metric of this kind takes weights")
-    options = {"weight": weight} if weight else {}
+    bound = rows(drawn(kind).with_columns(**right[kind]), kind, weight=weight)
     wrong: dict[str, float | None] = {}
-    for (name,), value in values(
-        frame.with_columns(**right[kind]), kind, metrics, **options
-    ).items():
-        header = resolved(name, kind).header
-        low, high = ends(header)
-        best = {"higher": high, "lower": low}.get(header["direction"])
-        if is_sum(name) or name.partition("(")[0] in BEST_BY_PREVALENCE:
+    for (name,), value in properties.evaluate(bound, metrics).items():
+        request = bound.parse([name])[name]
+        low, high = bound.read_range(request)
+        best = {"higher": high, "lower": low}.get(request.header["direction"])
+        if request.is_sum or request.name in BEST_BY_PREVALENCE or best is None:
             continue
-        if best is not None and (value is None or abs(value - best) > TOLERANCE):
+        if value is None or abs(value - best) > properties.TOLERANCE:
             wrong[name] = value
     assert not wrong
 
@@ -226,23 +162,24 @@ def test_perfect_predictions_reach_the_best_end(kind: Kind, weight: str | None) 
 @pytest.mark.parametrize("weight", [None, "w"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_row_order_and_files_do_not_matter(kind: Kind, weight: str | None, tmp_path: Path) -> None:
-    if not metrics_of(kind, weighted=weight is not None):
-        pytest.skip("no metric of this kind takes weights")
-    shuffled = examples(kind).sample(fraction=1, shuffle=True, seed=1)
-    # One of the files has a row, and one has none.
-    for i, (start, end) in enumerate(pairwise([0, 1, 20, 20, 45, shuffled.height])):
-        shuffled[start:end].write_parquet(tmp_path / f"{i}.parquet")
-    files = str(tmp_path / "*.parquet")
     # With weights the rows of all examples together, without weights those of each.
-    at = 1 if weight else 0
-    metrics = metrics_of(kind, weighted=weight is not None, **EACH[at])
-    expected = answered(kind, weight)[at]
-    assert_same(values(files, kind, metrics, weight=weight, **EACH[at]), expected)
+    options = EACH[1 if weight else 0]
+    metrics = metrics_of(kind, weighted=weight is not None, **options)
+    if not metrics:
+        pytest.skip("no metric of this kind takes weights")
+    bound = rows(examples(kind), kind, weight=weight, **options)
+    assert properties.check_order(bound, metrics) == {}
+    # One of the files has a row, and one has none.
+    for i, (start, end) in enumerate(pairwise([0, 1, 20, 20, 45, bound.frame.height])):
+        bound.frame[start:end].write_parquet(tmp_path / f"{i}.parquet")
+    files = properties.evaluate(bound, metrics, source=tmp_path / "*.parquet")
+    expected = properties.evaluate(bound, metrics)
+    assert find_differences(files, expected, ("in files", "as a frame")) == {}
 
 
 #: What takes another file alone than together.
 ALONE = [
-    pytest.param(case.kind, case.metric, id=str(case))
+    pytest.param(case.kind, [case.metric], id=str(case))
     for case in {about(case): case for case in reversed(CASES) if has_twins(case)}.values()
 ]
 
@@ -251,69 +188,51 @@ ALONE = [
     ("kind", "metrics"),
     [*(pytest.param(kind, metrics_of(kind), id=kind) for kind in KINDS), *ALONE],
 )
-def test_grouped_equals_filtered(kind: Kind, metrics: list[str] | str) -> None:
+def test_grouped_equals_filtered(kind: Kind, metrics: list[str]) -> None:
     frame = drawn(kind, 200, seed=3)
-    grouped = values(frame, kind, metrics, by=["g"])
-    keys = {key for key, _ in grouped}
-    assert keys == {"north", "south", None}
-    # Rows that are cut out beforehand have no slice any more: two keys stand for all, and metrics
-    # alone for the condition of the second.
-    for key in ("north", None):
-        want = {(name,): value for (of, name), value in grouped.items() if of == key}
-        assert len(want) == (1 if isinstance(metrics, str) else len(metrics))
-        where = "g IS NULL" if key is None else f"g = '{key}'"
-        if key is None and not isinstance(metrics, str):
-            part, options = frame.filter(pl.col("g").is_null()), {}
-        else:
-            part, options = frame, {"where": where}
-        assert_same(values(part, kind, metrics, **options), want)
+    assert frame["g"].n_unique() == 3
+    assert properties.check_slices(rows(frame, kind), metrics, "g") == {}
 
 
-@pytest.mark.parametrize(("kind", "metric"), ALONE)
-def test_weight_2_equals_the_row_twice(kind: Kind, metric: str) -> None:
+@pytest.mark.parametrize(("kind", "metrics"), ALONE)
+def test_weight_2_equals_the_row_twice(kind: Kind, metrics: list[str]) -> None:
     # Together the metrics have weights of 0 to 3 in the next test.
     frame = drawn(kind, 90, seed=5).with_columns(two=1 + pl.col("h") % 2)
-    twice = pl.concat([frame, frame.filter(two=2)])
-    weighted = values(frame, kind, metric, weight="two")
-    assert len(weighted) == 1
-    assert_same(weighted, values(twice, kind, metric))
+    assert properties.check_repeats(rows(frame, kind), metrics, "weight", "two") == {}
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "ranking"])
 def test_counts_as_weights_equal_repeated_rows(kind: Kind) -> None:
     # Each example is a slice; counts of rows together, and alone, are those of `test_metrics`.
-    frame, (by, _) = examples(kind), EACH
-    repeated = frame[np.repeat(np.arange(frame.height), frame["count"].to_numpy())]
-    metrics = metrics_of(kind, weighted=True, **by)
-    weighted = values(frame, kind, metrics, weight="count", **by)
-    found = values(repeated, kind, metrics, **by)
-    assert found.keys() < weighted.keys()
-    # Of rows without weight the values are undefined, and without rows there is no slice.
-    assert_same(weighted, {key: found.get(key) for key in weighted})
+    bound, options = rows(examples(kind), kind, **EACH[0]), EACH[0]
+    assert (bound.frame["count"] == 0).any()
+    metrics = metrics_of(kind, weighted=True, **options)
+    assert properties.check_repeats(bound, metrics, "weight", "count") == {}
 
 
 def test_a_monotone_change_of_scores_changes_no_ranking_metric() -> None:
     metrics = ["roc_auc", "roc_auc_pairs", "roc_auc_trapezoid", "roc_auc_rank_sum", "ks"]
     metrics.append("average_precision")
-    frame = examples("binary")
     places = pl.col("p").rank("dense").cast(pl.Int64) * 3 - 40
     for options in EACH:
-        assert_same(
-            values(frame.with_columns(p=places), "binary", metrics, **options),
-            values(frame, "binary", metrics, **options),
-        )
+        bound = rows(examples("binary"), "binary", **options)
+        changed = bound.replace(bound.frame.with_columns(p=places))
+        found, expected = (properties.evaluate(each, metrics) for each in (changed, bound))
+        assert find_differences(found, expected, ("by places", "by scores")) == {}
 
 
-def assert_same_area(got: dict[Any, float | None], want: dict[Any, float | None]) -> None:
+def assert_same_area(got: Values, want: Values) -> None:
     """Compare the values of two metrics, whose keys end with their names."""
-    assert_same({key[:-1]: v for key, v in got.items()}, {key[:-1]: v for key, v in want.items()})
+    one, other = ({(*key[:-1], "area"): v for key, v in each.items()} for each in (got, want))
+    assert find_differences(one, other, ("so", "as roc_auc")) == {}
 
 
 def test_each_definition_of_roc_auc_gives_the_same() -> None:
     for options in EACH:
+        bound = rows(examples("binary"), "binary", **options)
         # One at a time, so that each takes its own file.
         area, *others = (
-            values(examples("binary"), "binary", name, **options)
+            properties.evaluate(bound, [name])
             for name in ("roc_auc", "roc_auc_pairs", "roc_auc_trapezoid", "roc_auc_rank_sum")
         )
         for other in others:
@@ -323,7 +242,8 @@ def test_each_definition_of_roc_auc_gives_the_same() -> None:
 @pytest.mark.parametrize("name", ["roc_auc_pairs", "roc_auc_trapezoid"])
 def test_each_definition_of_roc_auc_takes_weights_alike(name: str) -> None:
     for options in EACH:
-        got = values(examples("binary"), "binary", [name, "roc_auc"], weight="w", **options)
+        bound = rows(examples("binary"), "binary", weight="w", **options)
+        got = properties.evaluate(bound, [name, "roc_auc"])
         other, area = (
             {key: v for key, v in got.items() if key[-1] == m} for m in (name, "roc_auc")
         )
@@ -334,13 +254,14 @@ def test_plans_agree(tmp_path: Path) -> None:
     # The metrics of other kinds, and weighted ones, have one plan: see test_metrics. Of few rows
     # `evaluate` takes the plan of rows.
     examples("binary").write_parquet(path := tmp_path / "rows.parquet")
-    by_rows, _ = answered("binary", None)
+    metrics = metrics_of("binary")
+    by_rows = properties.evaluate(rows(examples("binary"), "binary", by=["example"]), metrics)
     bound = sqleval.scan(path, **ROLES["binary"], by="example")
-    texts = [bound.sql(part, plan="groups") for part in statements(metrics_of("binary"))]
+    texts = [bound.sql(part, plan="groups") for part in statements(metrics)]
     with duckdb.connect() as con:
         parts = pl.concat(con.sql(text).pl() for text in texts)
-    rows = parts.select("example", "metric", "value").rows()
-    assert_same({(*row[:-1],): row[-1] for row in rows}, by_rows)
+    found = {(*row[:-1],): row[-1] for row in parts.select("example", "metric", "value").rows()}
+    assert find_differences(found, by_rows, ("by groups", "by rows")) == {}
 
 
 # -- notes -------------------------------------------------------------------------------------
@@ -461,11 +382,3 @@ def test_statement_contains_the_files_own_expression(case: Case, plan: Any) -> N
     # Of several instances of one file the parameters are numbered: compare the file's first.
     if not case.request.parameters:
         assert any(expression in together(case.kind, plan) for expression in own), own
-
-
-def test_ranges_are_readable() -> None:
-    for file in builtin().relations("metric"):
-        low, high = ends(file.header)
-        assert low < high
-        assert not math.isnan(low)
-        assert file.header["direction"] in ("higher", "lower", "none")

@@ -1,0 +1,1 @@
+"""The properties of metrics and curves, and their check on made rows."""
