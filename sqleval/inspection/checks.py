@@ -1,17 +1,23 @@
 """Checks of the columns in their roles: missing values, classes, scores, keys."""
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
+from sqleval.catalog.roles import ROLES
 from sqleval.common.columns import is_float, is_number
 from sqleval.common.counts import format_row_count
-from sqleval.common.sql_text import quote, write_present_test, write_scalar
-from sqleval.inspection.choosing import Choice, Inspected, find_positive
+from sqleval.common.sql_text import write_scalar
+from sqleval.inspection.choosing import Inspection
 from sqleval.inspection.columns import Facts, read_rows
-from sqleval.inspection.findings import Finding, format_number, format_share, problem, write_name
-from sqleval.inspection.roles import Roles
+from sqleval.inspection.findings import (
+    Finding,
+    format_number,
+    format_share,
+    list_first,
+    problem,
+    write_name,
+)
 
 #: Values of a label that are listed; more are counted.
 _SHOWN = 12
@@ -19,10 +25,10 @@ _SHOWN = 12
 _FEW = 30
 
 
-def list_evaluated(roles: Roles) -> list[str]:
+def list_evaluated(data: Inspection) -> list[str]:
     """Return the columns that an evaluation reads, so that a NULL in one of them matters."""
-    single = [roles.label, roles.weight, roles.query]
-    columns = [*single, *roles.scores.values(), *roles.predictions.values()]
+    single = [data.single.get(role) for role, facts in ROLES.items() if not facts.is_key]
+    columns = [*single, *data.scores.values(), *data.predictions.values()]
     return list(dict.fromkeys(name for name in columns if name is not None))
 
 
@@ -43,24 +49,23 @@ def check_missing(facts: Facts, where: str | None = None) -> Iterator[Finding]:
         yield problem("infinite", name, f"{facts.infinite:,} of {format_row_count(rows)}", advice)
 
 
-def check_classes(label: Facts, choice: Choice) -> Iterator[Finding]:
+def check_classes(data: Inspection, label: Facts) -> Iterator[Finding]:
     """Yield the classes of a label, or its range."""
-    counts, task = choice.classes, choice.roles.facts
-    if not counts or not task.has_classes:
+    counts = data.classes
+    if not counts or not data.task_facts.has_classes:
         return
-    shown = ", ".join(f"{value!s}: {n:,}" for value, n in counts[:_SHOWN])
-    more = ", ..." if len(counts) > _SHOWN else ""
-    values, advice = {value for value, _ in counts}, None
+    advice = None
     if len(counts) == 1:
         advice = "one class only: metrics that need both classes are NULL"
-    elif len(counts) == 2 and not (values <= {0, 1} or values <= {-1, 1}):
-        advice = f"name the positive value: --positive {shlex.quote(str(find_positive(choice)))}"
-    elif 2 < len(counts) <= _SHOWN and not choice.roles.has_classes and choice.roles.scores:
+    elif len(counts) == 2 and not any({*counts} <= each for each in ({0, 1}, {-1, 1})):
+        advice = f"name the positive value: --positive {shlex.quote(str(data.positive_value))}"
+    elif 2 < len(counts) <= _SHOWN and not data.has_classes and data.scores:
         advice = "several classes: --task multiclass, or --positive VALUE with --where"
-    elif len(counts) <= _SHOWN and counts[-1][1] < _FEW and label.rows > 2 * _FEW:
+    elif len(counts) <= _SHOWN and min(counts.values()) < _FEW and label.rows > 2 * _FEW:
         advice = "few rows of a class: intervals are wide, --ci 0.95 shows them"
     is_problem = advice is not None and not advice.startswith("name the positive")
-    yield Finding("classes", label.name, shown + more, advice, "problem" if is_problem else "role")
+    shown = list_first([f"{value!s}: {n:,}" for value, n in counts.items()], ", ...", _SHOWN)
+    yield Finding("classes", label.name, shown, advice, "problem" if is_problem else "role")
 
 
 def check_score_type(facts: Facts) -> Iterator[Finding]:
@@ -72,7 +77,7 @@ def check_score_type(facts: Facts) -> Iterator[Finding]:
         yield problem("score type", facts.name, facts.column.type, advice)
 
 
-def check_score_range(data: Inspected, facts: Facts) -> Iterator[Finding]:
+def check_score_range(data: Inspection, facts: Facts) -> Iterator[Finding]:
     """Yield a score that is constant, or no probability."""
     low, high, name = facts.low, facts.high, facts.name
     if low is None or not is_number(facts.column.type):
@@ -81,11 +86,9 @@ def check_score_range(data: Inspected, facts: Facts) -> Iterator[Finding]:
         advice = "every rank metric is that of chance; look at the model or the column"
         yield problem("constant score", name, str(low), advice)
     elif low < 0 or high > 1:
-        value = f"s.{quote(name)}"
-        finite = write_present_test(value, facts.column.type, finite=True)
-        condition = f"{finite} AND NOT ({value} >= 0 AND {value} <= 1)"
-        select = f"COUNT(CASE WHEN {condition} THEN 1 END)"
-        ((outside,),) = read_rows(data.source, select, [name])
+        is_between = f"({facts.value} >= 0 AND {facts.value} <= 1)"
+        condition = f"{facts.write_test(finite=True)} AND NOT {is_between}"
+        (outside,) = _count(data, [name], condition)
         share = f"{outside:,} of {format_row_count(facts.rows)} outside 0 .. 1"
         advice = "no probability: give --threshold T; log_loss and brier_score do not apply"
         if 0 < outside < 0.01 * facts.rows:
@@ -94,29 +97,23 @@ def check_score_range(data: Inspected, facts: Facts) -> Iterator[Finding]:
         yield problem("score range", name, f"{share} ({span})", advice)
 
 
-def check_auc(data: Inspected, choice: Choice, score: Facts) -> Iterator[Finding]:
+def check_auc(data: Inspection, label: Facts, score: Facts) -> Iterator[Finding]:
     """Yield the ROC AUC of a score, and whether it is the label itself or points the other way."""
-    roles, auc = choice.roles, choice.aucs.get(score.name)
-    if auc is None:
+    name, auc = score.name, data.aucs.get(score.name)
+    if auc is not None and auc.error:
+        yield problem("roc_auc", name, "cannot be computed", auc.error)
+    if auc is None or auc.value is None or auc.high is None:
         return
-    if auc.error or auc.value is None or auc.high is None:
-        if auc.error:
-            yield problem("roc_auc", score.name, "cannot be computed", auc.error)
-        return
-    shown, name = f"{auc.value:.6f}", score.name
+    shown = f"{auc.value:.6f}"
     if auc.value >= 0.999:
         advice = "the score separates the classes: is it computed from the label, a leak?"
         yield problem("roc_auc", name, shown, advice)
     elif auc.high < 0.5 or auc.value == 0:
-        values = [value for value, _ in choice.classes]
-        other = next((v for v in values if v != find_positive(choice)), "VALUE")
-        option = f"--positive {shlex.quote(str(other))}"
-        positive, negative = _compare_means(
-            data, data.facts[str(roles.label)], score, find_positive(choice)
-        )
+        other = next((v for v in data.classes if v != data.positive_value), "VALUE")
+        positive, negative = _compare_means(data, label, score)
         advice = (
             f"the score or the positive class is inverted: its mean is {positive} for positives, "
-            f"{negative} for negatives; {option}, or negate it with "
+            f"{negative} for negatives; --positive {shlex.quote(str(other))}, or negate it with "
             f'--query "SELECT *, -{write_name(name)} AS negated FROM ..."'
         )
         yield problem("roc_auc", name, shown, advice)
@@ -124,38 +121,33 @@ def check_auc(data: Inspected, choice: Choice, score: Facts) -> Iterator[Finding
         yield Finding("roc_auc", name, shown, None, "role")
 
 
-def _compare_means(data: Inspected, label: Facts, score: Facts, positive: Any) -> tuple[str, str]:
+def _compare_means(data: Inspection, label: Facts, score: Facts) -> tuple[str, str]:
     """Return the mean scores of positives and of negatives."""
-    value = f"s.{quote(score.name)}"
-    finite = write_present_test(value, score.column.type, finite=True)
-    number = f"CAST({value} AS DOUBLE)"
-    name = f"s.{quote(label.name)}"
-    is_known = write_present_test(name, label.column.type, finite=False)
-    is_positive = f"{name} = {write_scalar(positive)}"
+    are_known = f"{score.write_test(finite=True)} AND {label.write_test(finite=False)}"
+    is_positive = f"{label.value} = {write_scalar(data.positive_value)}"
     parts = [
-        f"AVG(CASE WHEN {finite} AND {is_known} AND {test} THEN {number} END)"
+        f"AVG(CASE WHEN {are_known} AND {test} THEN CAST({score.value} AS DOUBLE) END)"
         for test in (is_positive, f"NOT ({is_positive})")
     ]
     ((first, second),) = read_rows(data.source, ", ".join(parts), [label.name, score.name])
     return format_number(first), format_number(second)
 
 
-def check_equal(data: Inspected, label: Facts, column: Facts) -> Iterator[Finding]:
+def check_equal(data: Inspection, label: Facts, column: Facts) -> Iterator[Finding]:
     """Yield a score or prediction that equals the label in every row."""
     both = is_number(label.column.type) and is_number(column.column.type)
     if column.name == label.name or not (both or label.column.type == column.column.type):
         return
-    left, right = f"s.{quote(label.name)}", f"s.{quote(column.name)}"
-    equal = f"COUNT(CASE WHEN {left} = {right} THEN 1 END)"
-    select = f"COUNT(CASE WHEN {left} IS NOT NULL AND {right} IS NOT NULL THEN 1 END), {equal}"
-    ((together, same),) = read_rows(data.source, select, [label.name, column.name])
+    left, right = label.value, column.value
+    tests = (f"{left} IS NOT NULL AND {right} IS NOT NULL", f"{left} = {right}")
+    together, same = _count(data, [label.name, column.name], *tests)
     if together and same >= 0.999 * together and label.distinct > 1:
         share = format_share(same, together)
         advice = "a copy of the label is not a prediction: a leak, or the wrong column"
         yield problem("equals the label", column.name, f"in {share} of the rows", advice)
 
 
-def check_key(data: Inspected, key: Facts, *, is_given: bool) -> Iterator[Finding]:
+def check_key(data: Inspection, key: Facts, *, is_given: bool) -> Iterator[Finding]:
     """Yield the number of repeated keys.
 
     Of many rows they are counted only for a key that is given: that takes as long as all else,
@@ -164,14 +156,15 @@ def check_key(data: Inspected, key: Facts, *, is_given: bool) -> Iterator[Findin
     if not key.is_exact and not is_given:
         yield Finding("duplicate keys", key.name, "not counted", f"--key {key.name}", "role")
         return
-    value = f"s.{quote(key.name)}"
     if key.is_exact and not is_float(key.column.type):
         again = key.present - key.distinct
     else:
         # As groups, which the engine can spill to disk where it cannot a set of values.
-        inside = f"SELECT {value} FROM {data.source.relation} AS s WHERE {value} IS NOT NULL"
-        statement = f"{inside} GROUP BY {value}"
-        distinct = _count_rows(data, statement, key.name)
+        inside = (
+            f"SELECT {key.value} FROM {data.source.relation} AS s WHERE {key.value} IS NOT NULL"
+        )
+        nested = replace(data.source, relation=f"({inside} GROUP BY {key.value})")
+        ((distinct,),) = read_rows(nested, "COUNT(*)", [key.name])
         again = key.present - distinct
     advice = f'--query "SELECT DISTINCT ON ({write_name(key.name)}) * FROM ..." keeps one row a key'
     if again:
@@ -180,19 +173,18 @@ def check_key(data: Inspected, key: Facts, *, is_given: bool) -> Iterator[Findin
         yield Finding("duplicate keys", key.name, "0", None, "role")
 
 
-def _count_rows(data: Inspected, statement: str, column: str) -> int:
-    nested = replace(data.source, relation=f"({statement})")
-    ((count,),) = read_rows(nested, "COUNT(*)", [column])
-    return int(count)
+def _count(data: Inspection, columns: Sequence[str], *conditions: str) -> Sequence[int]:
+    """Return the number of rows that meet each condition."""
+    counts = ", ".join(f"COUNT(CASE WHEN {each} THEN 1 END)" for each in conditions)
+    return read_rows(data.source, counts, columns)[0]
 
 
-def check_constants(data: Inspected, evaluated: list[str]) -> Iterator[Finding]:
+def check_constants(data: Inspection, evaluated: list[str]) -> Iterator[Finding]:
     """Yield the columns with the same value in all rows, and those without any."""
-    others = [f for f in data.facts.values() if f.name not in evaluated]
+    others = [f for f in data.columns.values() if f.name not in evaluated]
     for check, names in (
         ("constant", [f.name for f in others if f.is_constant]),
         ("empty", [f.name for f in others if f.rows and not f.present]),
     ):
         if names:
-            more = f", and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-            yield problem(f"{check} columns", None, ", ".join(names[:_SHOWN]) + more)
+            yield problem(f"{check} columns", None, list_first(names, most=_SHOWN))

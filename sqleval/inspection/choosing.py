@@ -1,46 +1,42 @@
 """Chooses the roles of a source: those that are given, and the likeliest columns for the rest."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import partial
 from typing import Any, NamedTuple
 
-from sqleval.binding.reading import read_label, read_task
-from sqleval.common.sql_text import quote, write_present_test
+from sqleval.binding.reading import Reading, read_label, read_task
+from sqleval.catalog.tasks import TASKS, TaskFacts
+from sqleval.common.sql_text import quote
 from sqleval.engines.embedded import embedded
 from sqleval.errors import DataError, RequestError
 from sqleval.frontend.first_values import FirstValues
 from sqleval.frontend.scan import scan
-from sqleval.inspection import roles as by_name
-from sqleval.inspection.columns import Facts, read_rows
-from sqleval.inspection.findings import Finding, format_number, format_share, problem, write_name
-from sqleval.inspection.roles import Role, Roles
+from sqleval.inspection.columns import Facts, describe_values, read_rows
+from sqleval.inspection.findings import (
+    Finding,
+    format_number,
+    format_share,
+    list_first,
+    problem,
+    write_name,
+)
+from sqleval.inspection.names import match_classes, match_models, name_models
+from sqleval.inspection.rules import MOST_CLASSES, Found, find, is_named_score
 from sqleval.sources.source import Source
 
 #: More rows are binned for an AUC: it is then known to 0.001, in a tenth of the time.
 _MOST_EXACT = 1_000_000
-#: The scores whose AUC is computed, and the columns that are named as alternatives.
-_MOST_SCORES, MOST_OTHERS = 8, 5
+#: The scores whose AUC is computed.
+_MOST_SCORES = 8
 _POSITIVE = ("yes", "y", "true", "t", "positive", "pos", "p")
 #: The columns of tables of counts, which need no roles.
 _COUNTS = ({"tp", "fp", "fn", "tn"}, {"label", "prediction", "n"})
 
-
-@dataclass(frozen=True)
-class Inspected:
-    """What is inspected: a source, what its columns hold, and how `scan` opens it.
-
-    ``lacking`` names the columns that some files lack: they cannot be used in a role. ``condition``
-    holds for the rows that are inspected, as SQL over ``s``.
-    """
-
-    source: Source
-    rows: int
-    facts: Mapping[str, Facts]
-    options: Mapping[str, Any]
-    lacking: frozenset[str] = frozenset()
-    condition: str = "TRUE"
+#: The roles beside label, scores and predictions, in the order in which they are shown: those of
+#: every column, and those of columns that are not missing with the label.
+_OF_ALL, _OF_OTHERS = ("key", "time", "weight", "query"), ("role", "fold")
 
 
 class Auc(NamedTuple):
@@ -51,13 +47,114 @@ class Auc(NamedTuple):
     error: str = ""
 
 
-def measure_auc(data: Inspected, roles: Roles, score: str, positive: Any) -> Auc:
+@dataclass
+class Inspection:
+    """A source, what its columns hold, and the roles that are given or suggested.
+
+    Attributes
+    ----------
+    options : mapping of str to object
+        How `scan` opens the source.
+    lacking : frozenset of str
+        The columns that some files lack: they cannot be used in a role.
+    condition : str
+        The condition of the rows that are inspected, as SQL over ``s``.
+    given : mapping of str to mapping
+        The columns of the roles that the user gives, by the name of their model.
+    where : str, optional
+        The condition of the rows to evaluate.
+    scores, predictions : mapping of str to str
+        The name of a model, or with ``has_classes`` a class (or MODEL.CLASS, of several models),
+        to a column.
+    single : dict of str to str
+        The column of each role of one column.
+    classes : dict of object to int
+        The values of the label and their rows, the most frequent first.
+    listed, findings : list of Finding
+        The roles as they are shown, and what could not be decided.
+    """
+
+    source: Source
+    rows: int
+    columns: Mapping[str, Facts]
+    options: Mapping[str, Any]
+    lacking: frozenset[str] = frozenset()
+    condition: str = "TRUE"
+    given: Mapping[str, Mapping[str, str]] = field(default_factory=dict[str, Mapping[str, str]])
+    positive: Any = None
+    where: str | None = None
+    task: str = "binary"
+    label: Facts | None = None
+    scores: Mapping[str, str] = field(default_factory=dict[str, str])
+    predictions: Mapping[str, str] = field(default_factory=dict[str, str])
+    single: dict[str, str] = field(default_factory=dict[str, str])
+    has_classes: bool = False
+    is_counts: bool = False
+    maybe_label: str | None = None
+    classes: Mapping[Any, int] = field(default_factory=dict[Any, int])
+    aucs: dict[str, Auc] = field(default_factory=dict[str, Auc])
+    listed: list[Finding] = field(default_factory=list[Finding])
+    findings: list[Finding] = field(default_factory=list[Finding])
+
+    @property
+    def task_facts(self) -> TaskFacts:
+        """What the task has."""
+        return TASKS[self.task]
+
+    @property
+    def positive_value(self) -> Any:
+        """The positive one of two classes, in the label's own type."""
+        if self.positive is None:
+            return max(self.classes)
+        return next((v for v in self.classes if str(v) == str(self.positive)), self.positive)
+
+    def find(self, role: str, facts: Sequence[Facts]) -> Found:
+        """Return the columns of a role that the user gives, or those that probably have it."""
+        if self.given.get(role):
+            return Found([self.columns[name] for name in self.given[role].values()])
+        return find(role, facts)
+
+    def add(self, role: str, column: str, reason: str, others: Sequence[str] = ()) -> None:
+        """Add a role to those that are shown, with other columns that might have it."""
+        advice = f"or {list_first(others, ' ... {} more')}" if others else None
+        self.listed.append(Finding(role, column, reason, advice, "role"))
+
+
+def list_named_columns(given: Mapping[str, Mapping[str, str]]) -> list[str]:
+    """Return the columns that the user has named."""
+    return list(dict.fromkeys(name for each in given.values() for name in each.values()))
+
+
+def choose_roles(data: Inspection) -> None:
+    """Choose the roles that the user has not given."""
+    named = list_named_columns(data.given)
+    if any(cells <= data.columns.keys() for cells in _COUNTS) and not (named or data.positive):
+        data.is_counts = True
+        data.add("counts", ", ".join(data.columns), "a table of counts: its columns need no roles")
+        return
+    facts = [f for f in data.columns.values() if f.name not in data.lacking.union(named)]
+    _choose_label(data, facts)
+    facts = [f for f in facts if f is not data.label]
+    # What is missing with the label is probably another outcome, unless its name is a score's.
+    late = data.label.missing if data.label is not None else 0
+    apart = [f for f in facts if not late or f.missing != late]
+    found = {role: data.find(role, facts) for role in _OF_ALL}
+    used = {f.name for each in found.values() for f in (*each.columns, *each.others)}
+    used.update(f.name for f in facts if f not in apart and not is_named_score(f))
+    found |= {role: find(role, apart) for role in _OF_OTHERS}
+    if data.label is not None and found["query"].columns:
+        data.task = read_label(data.label.column, [*data.classes], MOST_CLASSES, has_queries=True)
+    _choose_scores(data, [f for f in facts if f.name not in used])
+    _add_others(data, found, find("slices", apart))
+
+
+def _measure_auc(data: Inspection, score: str, positive: Any) -> Auc:
     """Return the ROC AUC of a score."""
     tolerance = 1e-3 if data.rows > _MOST_EXACT else None
     try:
         bound = scan(
-            label=roles.label, score=score, positive=positive, where=roles.where, nulls="drop",
-            **data.options,
+            label=data.single.get("label"), score=score, positive=positive, where=data.where,
+            nulls="drop", **data.options,
         )  # fmt: skip
         row = bound.evaluate("roc_auc", ci=0.95, tolerance=tolerance).collect().row(0, named=True)
     except (DataError, RequestError) as error:
@@ -65,159 +162,61 @@ def measure_auc(data: Inspected, roles: Roles, score: str, positive: Any) -> Auc
     return Auc(row["value"], row["high"])
 
 
-def count_classes(data: Inspected, label: Facts, most: int) -> list[tuple[Any, int]]:
-    """Return at most ``most`` + 1 values of a label and their rows, the most frequent first."""
-    if label.distinct > 20 * most:
-        return []
-    value = f"s.{quote(label.name)}"
-    is_present = write_present_test(value, label.column.type, finite=False)
-    tail = f" WHERE {is_present} GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT {most + 1}"
-    rows = read_rows(data.source, f"{value}, COUNT(*)", [label.name], tail)
-    return [(float(each) if isinstance(each, Decimal) else each, n) for each, n in rows]
+def _count_classes(data: Inspection, label: Facts) -> Mapping[Any, int]:
+    """Return the values of a label and their rows, the most frequent first; one more than most."""
+    if not 0 < label.distinct <= 20 * MOST_CLASSES:
+        return {}
+    where, most = label.write_test(finite=False), MOST_CLASSES + 1
+    tail = f" WHERE {where} GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT {most}"
+    rows = read_rows(data.source, f"{label.value}, COUNT(*)", [label.name], tail)
+    return {float(each) if isinstance(each, Decimal) else each: n for each, n in rows}
 
 
-class Choice(NamedTuple):
-    """The roles, the label's classes, the AUC of each score, and what could not be decided."""
-
-    roles: Roles
-    classes: list[tuple[Any, int]]
-    aucs: dict[str, Auc]
-    findings: list[Finding]
-
-
-def choose_roles(
-    data: Inspected, user_roles: Mapping[str, Any], where: str | None = None
-) -> Choice:
-    """Return the roles of a source.
-
-    Parameters
-    ----------
-    data : Inspected
-        The source.
-    user_roles : mapping of str to object
-        Roles by name, as `inspect` takes them; None or empty where one is to be suggested.
-    where : str, optional
-        The user's condition on the rows.
-    """
-    choice = Choice(Roles(positive=user_roles["positive"], where=where), [], {}, [])
-    roles = choice.roles
-    if any(cells <= data.facts.keys() for cells in _COUNTS) and not any(user_roles.values()):
-        roles.is_counts = True
-        reason = "a table of counts: its columns need no roles"
-        roles.listed.append(Role("counts", ", ".join(data.facts), reason))
-        return choice
-    unused = data.lacking.union(list_named_columns(user_roles))
-    facts = [f for f in data.facts.values() if f.name not in unused]
-    label = _choose_label(data, user_roles, facts, choice)
-    facts = [f for f in facts if f.name != roles.label]
-    others = by_name.find_others(facts, label)
-    if label is not None and label.missing:
-        # What is missing with the label is probably another outcome, unless its name is a score's.
-        facts = [f for f in facts if f.missing != label.missing or by_name.is_named_score(f)]
-    if label is not None and others["query"]:
-        values = [value for value, _ in choice.classes]
-        most = by_name.MOST_CLASSES
-        roles.task = read_label(label.column, values, most, has_queries=True)
-        roles.query = others["query"][0].name if roles.facts.has_queries else None
-    used = {f.name for name in ("weight", "key", "time", "query") for f in others[name]}
-    _choose_scores(data, user_roles, [f for f in facts if f.name not in used], choice)
-    for name in ("key", "time", "weight"):
-        _choose_other(data, user_roles[name], name, others[name], roles)
-    _choose_groups(others, roles)
-    return choice
-
-
-def list_named_columns(user_roles: Mapping[str, Any]) -> list[str]:
-    """Return the columns that the user has named."""
-    single = [
-        user_roles[name]
-        for name in ("label", "weight", "key", "time")
-        if user_roles[name] is not None
-    ]
-    several = [*user_roles["score"].values(), *user_roles["prediction"].values()]
-    return list(dict.fromkeys([*single, *several]))
-
-
-def _choose_label(
-    data: Inspected, user_roles: Mapping[str, Any], facts: Sequence[Facts], choice: Choice
-) -> Facts | None:
+def _choose_label(data: Inspection, facts: Sequence[Facts]) -> None:
     """Choose the label, count its classes, and so find the task."""
-    role: Role | None = Role("label", user_roles["label"], "")
-    if user_roles["label"] is None:
-        role, others = by_name.find_label(facts)
-        if role is None:
-            choice.roles.maybe_label = others
-            shown = ", ".join(others[:MOST_OTHERS])
-            text = f"not clear; it may be {shown}" if shown else "no column looks like it"
-            advice = "--label COLUMN; if another source has it, evaluate takes --labels and --on"
-            choice.findings.append(problem("label", None, text, advice))
-            return None
-    label, roles = data.facts[role.column], choice.roles
-    choice.classes.extend(count_classes(data, label, by_name.MOST_CLASSES))
-    roles.label = label.name
+    found = data.find("label", facts)
+    others = [f.name for f in found.others]
+    if not found.columns:
+        data.maybe_label = others[0] if others else None
+        shown = list_first(others, "")
+        text = f"not clear; it may be {shown}" if shown else "no column looks like it"
+        advice = "--label COLUMN; if another source has it, evaluate takes --labels and --on"
+        data.findings.append(problem("label", None, text, advice))
+        return
+    data.label = label = found.columns[0]
+    data.single["label"], data.classes = label.name, _count_classes(data, label)
     if label.nan:
         # A label of 0 and 1 with NaN, as pandas writes missing labels, is not taken for binary.
         finite = f"isfinite({write_name(label.name)})"
-        roles.where = finite if roles.where is None else f"({roles.where}) AND {finite}"
-    values = [value for value, _ in choice.classes]
-    is_known = bool(label.present)
-    roles.task = read_label(label.column, values, by_name.MOST_CLASSES) if is_known else "binary"
-    described = by_name.describe_values(label)
-    if choice.classes and not roles.facts.has_values:
-        total = sum(n for _, n in choice.classes)
-        first = choice.classes[:MOST_OTHERS]
-        shown = [f"{format_number(value)}: {format_share(n, total)}" for value, n in first]
-        more = ", ..." if len(choice.classes) > MOST_OTHERS else ""
-        count = f"{len(choice.classes)} class{'es' * (len(choice.classes) > 1)}"
-        if len(choice.classes) > by_name.MOST_CLASSES:
-            count, shown, more = f"more than {by_name.MOST_CLASSES} classes", [], ""
-        described = ", ".join([count, *shown]) + more
-    roles.listed.append(role._replace(reason=described + role.reason))
-    return label
+        data.where = finite if data.where is None else f"({data.where}) AND {finite}"
+    if label.present:
+        data.task = read_label(label.column, [*data.classes], MOST_CLASSES)
+    if label.missing and not data.given.get("label"):
+        # A column that is missing where the label is missing may be another outcome.
+        others += [f.name for f in facts if f.missing == label.missing and f is not label]
+    is_class = data.classes and not data.task_facts.has_values
+    described = _describe_classes(data.classes) if is_class else describe_values(label)
+    data.add("label", label.name, found.reason.format(described), list(dict.fromkeys(others)))
 
 
-def _choose_scores(
-    data: Inspected, user_roles: Mapping[str, Any], facts: Sequence[Facts], choice: Choice
-) -> None:
+def _describe_classes(classes: Mapping[Any, int]) -> str:
+    if len(classes) > MOST_CLASSES:
+        return f"more than {MOST_CLASSES} classes"
+    total = sum(classes.values())
+    shown = [f"{format_number(each)}: {format_share(n, total)}" for each, n in classes.items()]
+    return f"{len(classes)} class{'es' * (len(classes) > 1)}, {list_first(shown, ', ...')}"
+
+
+def _choose_scores(data: Inspection, facts: Sequence[Facts]) -> None:
     """Choose the columns to evaluate: scores, classes' scores, or predictions."""
-    roles, classes = choice.roles, [str(value) for value, _ in choice.classes]
-    if len(classes) > 2 and _has_all_classes(user_roles["score"], classes):
-        roles.task, roles.scores, roles.has_classes = "multiclass", user_roles["score"], True
-        roles.predictions = user_roles["prediction"]
-        named = ", ".join(roles.scores.values())
-        roles.listed.append(
-            Role("score", named, f"a column for each of the {len(classes)} classes")
-        )
-        return
-    if roles.label is None or roles.facts.has_one_score or user_roles["score"]:
-        _choose_binary(data, user_roles, facts, choice)
-        return
-    predictions = [data.facts[name] for name in user_roles["prediction"].values()]
-    predictions = _choose_task(data, roles, predictions or by_name.find_predictions(facts))
-    columns = [f.name for f in facts if f.is_probability]
-    matched, models = by_name.match_classes(sorted(classes), columns), ""
-    if by_model := _match_models(data, sorted(classes), columns):
-        models = f" of {len(by_model)} models"
-        matched = {f"{m}.{name}": c for m, each in by_model.items() for name, c in each.items()}
-    if matched and not roles.facts.has_values and not user_roles["prediction"]:
-        roles.scores, roles.has_classes = matched, True
-        rest = tuple(name for name in columns if name not in matched.values())
-        reason = f"a column for each of the {len(classes)} classes{models}"
-        roles.listed.append(Role("score", ", ".join(matched.values()), reason, rest))
-    if roles.has_classes:
-        predictions = predictions[:1]
-    roles.predictions = user_roles["prediction"] or by_name.name_models(
-        [f.name for f in predictions]
-    )
-    if roles.has_classes and predictions:
-        roles.predictions = {"": predictions[0].name}
-    roles.listed += [Role("prediction", f.name, by_name.describe_values(f)) for f in predictions]
-    if not roles.scores and not predictions:
-        floats = [f.name for f in facts if not f.has_two_values and f.low is not None]
-        shown = f"; it may be {', '.join(floats[:MOST_OTHERS])}" if floats else ""
-        choice.findings.append(
-            problem("prediction", None, f"no column looks like it{shown}", "--prediction COLUMN")
-        )
+    named, classes = data.given.get("score", {}), [*map(str, data.classes)]
+    if len(classes) > 2 and _has_all_classes(named, classes):
+        data.task, data.predictions = "multiclass", data.given.get("prediction", {})
+        _add_class_scores(data, named)
+    elif data.label is None or data.task_facts.has_one_score or named:
+        _choose_one_score(data, facts)
+    else:
+        _choose_predictions(data, facts)
 
 
 def _has_all_classes(named: Mapping[Any, str], classes: Sequence[str]) -> bool:
@@ -226,145 +225,142 @@ def _has_all_classes(named: Mapping[Any, str], classes: Sequence[str]) -> bool:
     return all(any(name.endswith(f".{each}") for name in names) for each in classes)
 
 
-def _match_models(
-    data: Inspected, classes: Sequence[str], columns: Sequence[str]
-) -> dict[str, dict[str, str]]:
-    """Return the column of each class by model, where those of each model are shares of a row."""
-    by_model = by_name.match_models(classes, columns)
-    if not by_model:
-        return {}
+def _add_class_scores(
+    data: Inspection, scores: Mapping[str, str], models: str = "", others: Sequence[str] = ()
+) -> None:
+    data.scores, data.has_classes = scores, True
+    reason = f"a column for each of the {len(data.classes)} classes{models}"
+    data.add("score", ", ".join(scores.values()), reason, others)
+
+
+def _choose_predictions(data: Inspection, facts: Sequence[Facts]) -> None:
+    """Choose a score for each class, and predicted classes or values."""
+    named = data.given.get("prediction", {})
+    predictions = _keep_task(data, data.find("prediction", facts).columns)
+    if not (data.task_facts.has_values or named):
+        columns = [f.name for f in facts if f.is_probability]
+        scores, models = _match_scores(data, sorted(map(str, data.classes)), columns)
+        if scores:
+            others = [name for name in columns if name not in scores.values()]
+            _add_class_scores(data, scores, models, others)
+            predictions = predictions[:1]
+    data.predictions = named or name_models([f.name for f in predictions])
+    for f in predictions:
+        data.add("prediction", f.name, describe_values(f))
+    if not data.scores and not predictions:
+        numbers = [f.name for f in facts if not f.has_two_values and f.low is not None]
+        shown = f"; it may be {list_first(numbers, '')}" if numbers else ""
+        text = f"no column looks like it{shown}"
+        data.findings.append(problem("prediction", None, text, "--prediction COLUMN"))
+
+
+def _keep_task(data: Inspection, predictions: Sequence[Facts]) -> list[Facts]:
+    """Set the task of the label and the first prediction; return the predictions of that task."""
+    assert data.label is not None
+    look = partial(FirstValues(data.source, None, embedded()).read, None, None, ())
+    label, tasks = data.label.column, list[Reading]()
+    for f in predictions:
+        roles = {"label": label, "prediction": f.column}
+        tasks.append(read_task(None, roles, "score", [], None, look))
+    data.task = tasks[0].task if tasks else data.task
+    return [f for f, each in zip(predictions, tasks, strict=True) if each.task == data.task]
+
+
+def _match_scores(
+    data: Inspection, classes: Sequence[str], columns: Sequence[str]
+) -> tuple[dict[str, str], str]:
+    """Return the score of each class, or MODEL.CLASS, and of how many models they are in words."""
+    by_model = match_models(classes, columns)
+    if by_model and _are_shares(data, [list(each.values()) for each in by_model.values()]):
+        scores = {f"{m}.{name}": c for m, each in by_model.items() for name, c in each.items()}
+        return scores, f" of {len(by_model)} models"
+    return match_classes(classes, columns), ""
+
+
+def _are_shares(data: Inspection, models: Sequence[Sequence[str]]) -> bool:
+    """Whether the numbers of each model add up to 1 in every row."""
     tests: list[str] = []
-    for each in by_model.values():
-        total = " + ".join(f"CAST(s.{quote(column)} AS DOUBLE)" for column in each.values())
+    for columns in models:
+        total = " + ".join(f"CAST(s.{quote(column)} AS DOUBLE)" for column in columns)
         # They are often rounded.
         off = f"ABS({total} - 1)"
         tests.append(f"SUM(CASE WHEN {off} > 0.01 AND ISFINITE({off}) THEN 1 ELSE 0 END)")
-    read = [column for each in by_model.values() for column in each.values()]
-    tail = f" WHERE {data.condition}"
-    (wrong,) = read_rows(data.source, ", ".join(tests), read, tail)
-    return {} if any(wrong) else by_model
+    read = [column for columns in models for column in columns]
+    (wrong,) = read_rows(data.source, ", ".join(tests), read, f" WHERE {data.condition}")
+    return not any(wrong)
 
 
-def _choose_task(data: Inspected, roles: Roles, predictions: list[Facts]) -> list[Facts]:
-    """Set the task of the label and the first prediction; return the predictions of that task."""
-    assert roles.label is not None
-    label, first = data.facts[roles.label], FirstValues(data.source, None, embedded())
-    tasks: list[str] = []
-    for each in predictions:
-        columns = {"label": label.column, "prediction": each.column}
-        look = partial(first.read, None, None, ())
-        tasks.append(read_task(None, columns, "score", [], None, look).task)
-    roles.task = tasks[0] if tasks else roles.task
-    return [f for f, task in zip(predictions, tasks, strict=True) if task == roles.task]
-
-
-def _choose_binary(
-    data: Inspected, user_roles: Mapping[str, Any], facts: Sequence[Facts], choice: Choice
-) -> None:
-    roles, values = choice.roles, [value for value, _ in choice.classes]
-    scores, others = by_name.find_scores(facts)
-    if user_roles["score"]:
-        scores, others = [data.facts[name] for name in user_roles["score"].values()], ()
-    predictions = [data.facts[name] for name in user_roles["prediction"].values()]
-    predictions = predictions or by_name.find_predictions(facts)
+def _choose_one_score(data: Inspection, facts: Sequence[Facts]) -> None:
+    """Choose the scores that put rows in order, one of each model, and a decision."""
+    found = data.find("score", facts)
+    scores, others = list(found.columns), [f.name for f in found.others]
+    predictions = data.find("prediction", facts).columns
     predictions = [f for f in predictions if f not in scores and f.distinct <= 2][:1]
-    if roles.label is not None and len(values) == 2:
-        _choose_positive(data, scores, choice)
-    pair = by_name.match_classes([str(v) for v in values], [f.name for f in scores])
-    if len(values) == 2 and len(pair) == 2 and not user_roles["score"]:
-        positive = find_positive(choice)
-        mine = pair[str(positive)]
-        others = (*(name for name in pair.values() if name != mine), *others)
-        scores = [data.facts[mine], *(f for f in scores if f.name not in pair.values())]
-    left = len(scores) - _MOST_SCORES
-    if left > 0 and not user_roles["score"]:
-        others = (*(f.name for f in scores[_MOST_SCORES:]), *others)
-        scores = scores[:_MOST_SCORES]
-    roles.scores = user_roles["score"] or by_name.name_models([f.name for f in scores])
-    if roles.label is not None and not roles.facts.has_queries and values:
-        for each in scores:
-            auc = choice.aucs.get(each.name) or measure_auc(data, roles, each.name, roles.positive)
-            choice.aucs[each.name] = auc
-    for each in scores:
-        auc = choice.aucs.get(each.name)
-        more = f"; AUC {auc.value:.3f}" if auc is not None and auc.value is not None else ""
-        last = others if each is scores[-1] else ()
-        roles.listed.append(Role("score", each.name, by_name.describe_values(each) + more, last))
-    if predictions and len(scores) < 2:
-        roles.predictions = {"": predictions[0].name}
-        reason = by_name.describe_values(predictions[0])
-        roles.listed.append(Role("prediction", predictions[0].name, reason))
+    if len(data.classes) == 2:
+        _choose_positive(data, scores)
+    if not data.given.get("score"):
+        scores, left = _keep_best(data, scores)
+        others = [*left, *others]
+    data.scores = data.given.get("score") or name_models([f.name for f in scores])
+    for f in scores:
+        if data.classes and not data.task_facts.has_queries and f.name not in data.aucs:
+            data.aucs[f.name] = _measure_auc(data, f.name, data.positive)
+        auc = data.aucs.get(f.name, Auc(None, None)).value
+        reason = describe_values(f) + (f"; AUC {auc:.3f}" if auc is not None else "")
+        data.add("score", f.name, reason, others if f is scores[-1] else ())
+    for f in predictions if len(scores) < 2 else ():
+        data.predictions = name_models([f.name])
+        data.add("prediction", f.name, describe_values(f))
     if not scores and not predictions:
         advice = "--score COLUMN; labels alone: evaluate PREDICTIONS --labels THIS --on KEY"
-        texts = [f"; {f.name} is {f.column.type}" for f in by_name.list_text_scores(facts)]
-        value = "no column looks like it" + "".join(texts[:1])
-        choice.findings.append(problem("score", None, value, advice))
+        texts = [f"; {f.name} is {f.column.type}" for f in find("text of a score", facts).columns]
+        text = "no column looks like it" + "".join(texts)
+        data.findings.append(problem("score", None, text, advice))
 
 
-def find_positive(choice: Choice) -> Any:
-    """Return the positive value of a label of two classes, in the label's own type."""
-    values = [value for value, _ in choice.classes]
-    if choice.roles.positive is not None:
-        named = [value for value in values if str(value) == str(choice.roles.positive)]
-        return named[0] if named else choice.roles.positive
-    return max(values)
+def _keep_best(data: Inspection, scores: Sequence[Facts]) -> tuple[list[Facts], list[str]]:
+    """Return the scores to evaluate, one of the positive class first, and the names of the rest."""
+    pair = match_classes([*map(str, data.classes)], [f.name for f in scores])
+    mine = pair.get(str(data.positive_value)) if len(pair) == 2 else None
+    rest = [name for name in pair.values() if mine and name != mine]
+    scores = sorted(scores, key=lambda f: f.name != mine)
+    best = [f for f in scores if f.name not in rest]
+    return best[:_MOST_SCORES], [*(f.name for f in best[_MOST_SCORES:]), *rest]
 
 
-def _choose_positive(data: Inspected, scores: Sequence[Facts], choice: Choice) -> None:
+def _choose_positive(data: Inspection, scores: Sequence[Facts]) -> None:
     """Choose the positive value, where it is neither 1 nor true."""
-    roles, values = choice.roles, [value for value, _ in choice.classes]
-    if roles.positive is not None or {*values} <= {0, 1} or {*values} <= {-1, 1}:
+    values = [*data.classes]
+    if data.positive is not None or {*values} <= {0, 1} or {*values} <= {-1, 1}:
         return
     words = [value for value in values if str(value).strip().lower() in _POSITIVE]
     if {*map(str, values)} in ({"0", "1"}, {"-1", "1"}):
         words = [value for value in values if str(value) == "1"]  # texts
     if len(words) == 1:
-        roles.positive, reason = words[0], "by its name"
-    elif scores and roles.label is not None:
-        first = scores[0].name
-        auc = measure_auc(data, roles, first, values[1])
-        is_second = auc.value is None or auc.value >= 0.5
-        roles.positive = values[1] if is_second else values[0]
-        reason = f"it has the higher {first}"
+        data.positive, reason = words[0], "by its name"
+    elif scores:
+        auc = _measure_auc(data, scores[0].name, values[1]).value
+        data.positive = values[1] if auc is None or auc >= 0.5 else values[0]
+        reason = f"it has the higher {scores[0].name}"
     else:
-        roles.positive, reason = values[1], "the rarer of two; not sure"
-    (counted,) = [n for value, n in choice.classes if value == roles.positive]
-    share = format_share(counted, sum(n for _, n in choice.classes))
-    text = f"{share} of the labels; {reason}"
-    roles.listed.append(Role("positive", str(roles.positive), text))
+        data.positive, reason = values[1], "the rarer of two; not sure"
+    share = format_share(data.classes[data.positive], sum(data.classes.values()))
+    data.add("positive", str(data.positive), f"{share} of the labels; {reason}")
 
 
-def _choose_other(
-    data: Inspected, column: str | None, name: str, candidates: Sequence[Facts], roles: Roles
-) -> None:
-    facts = [data.facts[column]] if column is not None else list(candidates)
-    if not facts:
-        return
-    first, *rest = facts
-    reason = by_name.describe_values(first)
-    if name == "key" and column is None and not first.is_exact:
-        reason += f"; --key {first.name} counts repeats"
-    setattr(roles, name, first.name)
-    roles.listed.append(Role(name, first.name, reason, tuple(f.name for f in rest)))
-
-
-def _choose_groups(others: Mapping[str, list[Facts]], roles: Roles) -> None:
-    """Choose the columns that group rows: a query, a split, folds, slices."""
-    used = {roles.label, roles.weight, roles.key, roles.time, *roles.scores.values()}
-    used |= {*roles.predictions.values()}
-    if roles.query is not None:
-        reason = "by its name; metrics of ranked rows are per query"
-        roles.listed.append(Role("query", roles.query, reason))
-    if others["split"]:
-        roles.split = others["split"][0].name
-        roles.listed.append(Role("role", roles.split, "rows of training and of test"))
-    if others["fold"]:
-        roles.fold = others["fold"][0].name
-        reason = "a metric with average='macro' is the mean over its values"
-        roles.listed.append(Role("fold", roles.fold, reason))
-    slices = [f for f in others["slices"] if f.name not in used]
-    if slices:
-        shown = [f"{f.name} ({f.distinct:,})" for f in slices[:MOST_OTHERS]]
-        more = f", and {len(slices) - MOST_OTHERS} more" if len(slices) > MOST_OTHERS else ""
-        roles.by = slices[0].name
-        roles.listed.append(Role("slices", ", ".join(shown) + more, "numbers of values"))
+def _add_others(data: Inspection, by_role: Mapping[str, Found], slices: Found) -> None:
+    """Add the roles of one column beside label, score and prediction, and the slices."""
+    for role, found in by_role.items():
+        if not found.columns or (role == "query" and not data.task_facts.has_queries):
+            continue
+        first = found.columns[0]
+        reason = found.reason.format(describe_values(first))
+        if role == "key" and not data.given.get("key") and not first.is_exact:
+            reason += f"; --key {first.name} counts repeats"
+        data.single[role] = first.name
+        data.add(role, first.name, reason, [f.name for f in found.others])
+    used = {*data.single.values(), *data.scores.values(), *data.predictions.values()}
+    if left := [f for f in (*slices.columns, *slices.others) if f.name not in used]:
+        data.single["slices"] = left[0].name
+        shown = list_first([f"{f.name} ({f.distinct:,})" for f in left])
+        data.add("slices", shown, "numbers of values")

@@ -41,6 +41,15 @@ class Facts(NamedTuple):
         return self.column.name
 
     @property
+    def value(self) -> str:
+        """The value in SQL, of the row ``s``."""
+        return f"s.{quote(self.name)}"
+
+    def write_test(self, *, finite: bool) -> str:
+        """Return the SQL test of a value that is there, or also finite."""
+        return write_present_test(self.value, self.column.type, finite=finite)
+
+    @property
     def missing(self) -> int:
         """The rows with NULL or NaN."""
         return self.rows - self.present + self.nan
@@ -135,6 +144,18 @@ def format_distinct(facts: Facts) -> str:
         return f"{facts.distinct:,}"
     step = 10 ** max(len(str(facts.distinct)) - 3, 0)
     return f"~{round(facts.distinct / step) * step:,}"
+
+
+def describe_values(facts: Facts) -> str:
+    """Return the values of a column in a few words."""
+    if facts.low is None:
+        return f"{format_distinct(facts)} distinct" if facts.present else "no values"
+    low, high = format_number(facts.low), format_number(facts.high)
+    if facts.has_two_values:
+        return f"two values, {low} and {high}"
+    if facts.is_probability:
+        return f"numbers in 0 .. 1, {format_distinct(facts)} distinct"
+    return f"{format_distinct(facts)} distinct, {low} to {high}"
 
 
 def describe_column(facts: Facts) -> Finding:

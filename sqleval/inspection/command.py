@@ -7,39 +7,39 @@ from typing import Any, cast
 
 from sqleval.binding.arguments import SOURCE_OPTIONS
 from sqleval.binding.model_columns import nest_classes
+from sqleval.catalog.roles import ROLES
 from sqleval.catalog.tasks import has_several_classes
 from sqleval.common.visible import show_controls
-from sqleval.inspection.roles import Roles
+from sqleval.inspection.choosing import Inspection
+
+#: Options without a value.
+_FLAGS = ("verify", "worst-first")
 
 
-def _list_options(roles: Roles, *, has_missing: bool) -> dict[str, Any]:
+def _list_options(data: Inspection, *, has_missing: bool) -> dict[str, Any]:
     """Return the arguments of `scan`."""
-    scores, predictions = roles.scores, roles.predictions
-    first_score, first = next(iter(scores.values()), None), next(iter(predictions.values()), None)
-    is_named = not roles.facts.has_two_classes and roles.query is None
-    options: dict[str, Any] = {
-        "label": roles.label,
-        "score": scores if len(scores) > 1 or roles.has_classes else first_score,
-        "prediction": predictions if len(predictions) > 1 else first,
-        "weight": roles.weight,
-        "qid": roles.query,
-        "role": roles.split,
-        "positive": roles.positive,
-        "where": roles.where,
+    several = {"score": data.scores, "prediction": data.predictions}
+    roles: dict[str, Any] = {**data.single}
+    for role, columns in several.items():
+        is_named = len(columns) > 1 or (role == "score" and data.has_classes)
+        roles[role] = columns if is_named else next(iter(columns.values()), None)
+    options = {facts.argument: roles.get(role) for role, facts in ROLES.items()}
+    is_task_named = not data.task_facts.has_two_classes and not data.task_facts.has_queries
+    options |= {
+        "positive": data.positive,
+        "where": data.where,
         "nulls": "drop" if has_missing else None,
-        "task": roles.task if is_named else None,
+        "task": data.task if is_task_named else None,
     }
     return {name: value for name, value in options.items() if value is not None}
 
 
-def _write_shell(
-    verb: str, source: object, query: str | None, options: Mapping[str, Any]
-) -> list[str]:
+def _write_shell(verb: str, source: object, query: str | None, options: Mapping[str, Any]) -> str:
     words = ["sqleval", verb]
     words += [str(source)] if source is not None else []
     words += ["--query", query] if query is not None else []
     for name, value in options.items():
-        if name == "verify":  # the only option without a value
+        if name in _FLAGS:
             words.append(f"--{name}")
             continue
         if isinstance(value, Mapping):
@@ -51,15 +51,12 @@ def _write_shell(
             values = [f"{name}={text}" if is_pair else text]
         for each in values:
             words += [f"--{name}", each]
-    return words
-
-
-def _join_words(words: Sequence[str]) -> str:
-    """Return words as a shell takes them: control characters as bash and zsh have them."""
     return " ".join(_quote_controls(w) if show_controls(w) != w else shlex.quote(w) for w in words)
 
 
 def _quote_controls(word: str) -> str:
+    """Return a word with control characters as bash and zsh have them."""
+
     def write(char: str) -> str:
         if show_controls(char) != char:
             return f"\\U{ord(char):08x}"
@@ -83,12 +80,27 @@ def _write_python(source: object, query: str | None, options: Mapping[str, Any])
     return f"sqleval.scan({', '.join(arguments)})"
 
 
+def _list_further(data: Inspection) -> list[tuple[str, str, str, str]]:
+    """Return what to look at besides all rows, the metric, an argument of `scan`, its column."""
+    metric = data.task_facts.headline
+    if not metric or data.is_counts:
+        return []
+    if metric == "roc_auc" and not data.scores:
+        metric = "accuracy"
+    further: list[tuple[str, str, str, str]] = []
+    if (by := data.single.get("slices")) and "role" not in data.single:
+        further.append((f"by {by}", metric, "by", by))
+    if fold := data.single.get("fold"):
+        further.append((f"the mean over the values of {fold}", f"{metric}_macro", "over", fold))
+    return further
+
+
 def _is_path(source: object) -> bool:
     return isinstance(source, (str, PathLike))
 
 
 def write_commands(
-    opening: Mapping[str, Any], roles: Roles, *, has_missing: bool
+    opening: Mapping[str, Any], data: Inspection, *, has_missing: bool
 ) -> Sequence[tuple[str, str]]:
     """Return the commands to run next, each with what it does; none where a role is missing.
 
@@ -96,40 +108,28 @@ def write_commands(
     source and the options that open it.
     """
     source, query, con = (opening[name] for name in ("source", "query", "con"))
-    of_source = {name: opening[name] for name in SOURCE_OPTIONS if opening[name]}
+    options = {name: opening[name] for name in SOURCE_OPTIONS if opening[name]}
     is_shell = con is None and (query is not None or _is_path(source))
-    if roles.maybe_label and is_shell:
-        words = _write_shell("inspect", source, query, {**of_source, "label": roles.maybe_label[0]})
-        return [(f"if {roles.maybe_label[0]} is the label", _join_words(words))]
-    has_roles = roles.label is not None and bool(roles.scores or roles.predictions)
-    if not (roles.is_counts or has_roles):
+    if data.maybe_label and is_shell:
+        words = _write_shell("inspect", source, query, {**options, "label": data.maybe_label})
+        return [(f"if {data.maybe_label} is the label", words)]
+    if not data.is_counts and not (data.label and (data.scores or data.predictions)):
         return []
-    options = {**of_source, **_list_options(roles, has_missing=has_missing)}
-    metric = roles.facts.headline or ""
-    if metric == "roc_auc" and not roles.scores:
-        metric = "accuracy"
-    # By what, the metric, further arguments of `scan`, and whether the worst slice comes first.
-    further: list[tuple[str, str, dict[str, Any], bool]] = []
-    if metric and not (roles.query or roles.is_counts):
-        if roles.by and not roles.split:
-            further.append((f"by {roles.by}", metric, {"by": roles.by}, True))
-        if roles.fold:
-            what = f"the mean over the values of {roles.fold}"
-            further.append((what, f"{metric}_macro", {"over": roles.fold}, False))
+    options |= _list_options(data, has_missing=has_missing)
+    further = _list_further(data)
     if is_shell:
-        words = _write_shell("evaluate", source, query, options)
-        commands = [("all rows", _join_words(words))]
-        for what, name, more, is_sorted in further:
-            also = [word for key, value in more.items() for word in (f"--{key}", value)]
-            also += ["--worst-first"] if is_sorted else []
-            commands.append((what, _join_words([*words, "--metric", name, *also])))
+        commands = [("all rows", _write_shell("evaluate", source, query, options))]
+        for what, metric, name, column in further:
+            worst = {"worst-first": True} if name == "by" else {}
+            more = {**options, "metric": metric, name: column, **worst}
+            commands.append((what, _write_shell("evaluate", source, query, more)))
         return commands
-    call_options = options if con is None else {**options, "con": _Name("con")}
-    commands = [("all rows", f"{_write_python(source, query, call_options)}.evaluate().collect()")]
-    for what, name, more, is_sorted in further:
-        call = _write_python(source, query, {**call_options, **more})
-        arguments = f'"{name}"' + (", worst_first=True" if is_sorted else "")
-        commands.append((what, f"{call}.evaluate({arguments}).collect()"))
+    options |= {} if con is None else {"con": _Name("con")}
+    commands = [("all rows", f"{_write_python(source, query, options)}.evaluate().collect()")]
+    for what, metric, name, column in further:
+        call = _write_python(source, query, {**options, name: column})
+        worst = ", worst_first=True" if name == "by" else ""
+        commands.append((what, f'{call}.evaluate("{metric}"{worst}).collect()'))
     return commands
 
 

@@ -6,10 +6,9 @@ from datetime import date, timedelta
 from math import sqrt
 
 from sqleval.common.columns import Column
-from sqleval.common.sql_text import quote, write_present_test
-from sqleval.inspection.choosing import Inspected
+from sqleval.inspection.choosing import Inspection
 from sqleval.inspection.columns import Facts, read_rows
-from sqleval.inspection.findings import Finding, format_share, problem, write_name
+from sqleval.inspection.findings import Finding, format_share, list_first, problem, write_name
 
 #: How many standard errors the share of a day must be lower by, and what part of the usual share.
 _ERRORS, _PART = 5, 0.1
@@ -19,14 +18,13 @@ _SHOWN = 3
 _DAYS = 400
 
 
-def check_days(data: Inspected, label: Facts, time: Column) -> Iterator[Finding]:
+def check_days(data: Inspection, label: Facts, time: Facts) -> Iterator[Finding]:
     """Yield the last days, where fewer of their rows have labels than before."""
     if not 0 < label.missing < label.rows:
         return
-    cast = "TRY_CAST" if time.kind == "text" else "CAST"
-    day = f"{cast}(s.{quote(time.name)} AS DATE)"
-    is_known = write_present_test(f"s.{quote(label.name)}", label.column.type, finite=False)
-    select = f"{day}, COUNT(*), COUNT(CASE WHEN {is_known} THEN 1 END)"
+    cast = "TRY_CAST" if time.column.kind == "text" else "CAST"
+    day = f"{cast}({time.value} AS DATE)"
+    select = f"{day}, COUNT(*), COUNT(CASE WHEN {label.write_test(finite=False)} THEN 1 END)"
     tail = f" WHERE {day} IS NOT NULL GROUP BY 1 ORDER BY 1 DESC LIMIT {_DAYS}"
     days = read_rows(data.source, select, [time.name, label.name], tail)
     young = _count_young([(n, labelled) for _, n, labelled in days])
@@ -34,10 +32,10 @@ def check_days(data: Inspected, label: Facts, time: Column) -> Iterator[Finding]
         return
     before = days[young:]
     share = format_share(sum(row[2] for row in before), sum(row[1] for row in before))
-    shown = ", ".join(f"{d}: {format_share(k, n)} labelled" for d, n, k in days[:young][:_SHOWN])
-    more = f", {young - _SHOWN} more days" if young > _SHOWN else ""
-    advice = _advise_to_wait(time, days[0][0], days[young][0])
-    yield problem("label maturity", label.name, f"{shown}{more}; {share} before", advice)
+    texts = [f"{d}: {format_share(k, n)} labelled" for d, n, k in days[:young]]
+    shown = list_first(texts, ", {} more days", _SHOWN)
+    advice = _advise_to_wait(time.column, days[0][0], days[young][0])
+    yield problem("label maturity", label.name, f"{shown}; {share} before", advice)
 
 
 def _advise_to_wait(time: Column, last: date, complete: date) -> str:

@@ -7,11 +7,11 @@ from os.path import commonpath, relpath
 from typing import NamedTuple
 
 from sqleval.common.columns import Column, is_number
-from sqleval.common.sql_text import quote, write_literal, write_present_test, write_scalar
+from sqleval.common.sql_text import quote, write_literal, write_scalar
 from sqleval.engines.embedded import embedded
-from sqleval.inspection.choosing import Choice, Inspected, find_positive
-from sqleval.inspection.columns import Facts, read_rows
-from sqleval.inspection.findings import Finding, format_number, format_share, problem
+from sqleval.inspection.choosing import Inspection
+from sqleval.inspection.columns import read_rows
+from sqleval.inspection.findings import Finding, format_number, format_share, list_first, problem
 from sqleval.sources.files import open_files
 from sqleval.sources.source import Source
 
@@ -56,12 +56,12 @@ def _join(parts: Sequence[_Part]) -> _Part:
     return _Part("", n, mean, squares / n)
 
 
-def _compare(what: str, column: str, parts: Sequence[_Part], *, is_rate: bool) -> list[Finding]:
-    """Return the file in which a number differs most from that in the others.
+def _compare(what: str, column: str, parts: Sequence[_Part]) -> Iterator[Finding]:
+    """Yield the file in which a rate or a mean differs most from that in the others.
 
     The worst file is taken out before the next is compared, which would differ from it otherwise.
     """
-    rest, differences = [part for part in parts if part.n], list[str]()
+    rest, differences, is_rate = list(parts), list[str](), what == "rate"
     while len(rest) > 1:
         others = [_join([other for other in rest if other is not part]) for part in rest]
         effects = [
@@ -76,30 +76,31 @@ def _compare(what: str, column: str, parts: Sequence[_Part], *, is_rate: bool) -
             for each in (rest[worst], others[worst])
         )
         differences.append(f"{what} {mine} in {rest.pop(worst).file}, {theirs} in the others")
-    if not differences:
-        return []
-    left = len(differences) - 1
-    more = f"; {left} more file{'s differ' if left > 1 else ' differs'}" if left else ""
-    return [problem("drift", column, differences[0] + more)]
+    if differences:
+        more = "; {} more file differs" if len(differences) == 2 else "; {} more files differ"
+        yield problem("drift", column, list_first(differences, more, 1))
 
 
-def _write_moments(number: str, condition: str) -> list[str]:
+def _write_moments(condition: str, number: str) -> list[str]:
     value = f"CASE WHEN {condition} THEN CAST({number} AS DOUBLE) END"
     return [f"COUNT({value})", f"AVG({value})", f"VAR_POP({value})"]
 
 
-def _write_label(label: Facts, choice: Choice) -> tuple[list[str], bool]:
-    """Return the moments of a label, and whether they are those of a rate."""
-    value, kind = f"s.{quote(label.name)}", label.column.type
-    if choice.roles.facts.has_two_classes and len(choice.classes) == 2:
-        is_positive = f"CASE WHEN {value} = {write_scalar(find_positive(choice))} THEN 1 ELSE 0 END"
-        return _write_moments(is_positive, write_present_test(value, kind, finite=False)), True
-    if choice.roles.facts.has_values:
-        return _write_moments(value, write_present_test(value, kind, finite=True)), False
-    return [], False
+def _list_means(data: Inspection) -> Iterator[tuple[str, str, list[str]]]:
+    """Yield what is compared, a rate or a mean, its column, and the moments in SQL."""
+    if (label := data.label) and data.task_facts.has_two_classes and len(data.classes) == 2:
+        is_positive = f"{label.value} = {write_scalar(data.positive_value)}"
+        number = f"CASE WHEN {is_positive} THEN 1 ELSE 0 END"
+        yield "rate", label.name, _write_moments(label.write_test(finite=False), number)
+    columns = [*data.scores.values()]
+    if data.label and data.task_facts.has_values:
+        columns = [data.label.name, *columns, *data.predictions.values()]
+    for facts in (data.columns[name] for name in columns):
+        if is_number(facts.column.type):
+            yield "mean", facts.name, _write_moments(facts.write_test(finite=True), facts.value)
 
 
-def compare_files(data: Inspected, choice: Choice) -> Iterator[Finding]:
+def compare_files(data: Inspection) -> Iterator[Finding]:
     """Yield the files whose label rate, or mean score, differs from the others'.
 
     Those of a table are not compared, as they hold more than its rows.
@@ -107,36 +108,21 @@ def compare_files(data: Inspected, choice: Choice) -> Iterator[Finding]:
     files = data.source.files
     if len(files) < 2 or data.source.is_table:
         return
-    roles, means = choice.roles, list[tuple[str, str, bool]]()
-    selected: list[str] = [quote(_FILE)]
-    if roles.label is not None:
-        moments, is_rate = _write_label(data.facts[roles.label], choice)
-        selected += moments
-        if moments:
-            means.append(("rate" if is_rate else "mean", roles.label, is_rate))
-    real = roles.predictions if roles.facts.has_values else {}
-    for name in [*roles.scores.values(), *real.values()]:
-        facts = data.facts[name]
-        if is_number(facts.column.type):
-            value = f"s.{quote(name)}"
-            selected += _write_moments(
-                value, write_present_test(value, facts.column.type, finite=True)
-            )
-            means.append(("mean", name, False))
+    means = list(_list_means(data))
     if not means:
         return
+    select = ", ".join([quote(_FILE), *(each for _, _, moments in means for each in moments)])
     by_file, _ = embedded().describe(open_files(files, name_as=_FILE))
     tail = f" WHERE {data.condition} GROUP BY 1 ORDER BY 1"
-    rows = read_rows(by_file, ", ".join(selected), [], tail)
+    rows = read_rows(by_file, select, [], tail)
     folder = commonpath([str(row[0]) for row in rows]) if len(rows) > 1 else ""
-    for i, (what, column, is_rate) in enumerate(means):
-        start = 3 * i + 1
+    for i, (what, column, _) in enumerate(means):
         parts = [
-            _Part(relpath(row[0], folder), row[start], row[start + 1], row[start + 2])
+            _Part(relpath(row[0], folder), *row[3 * i + 1 : 3 * i + 4])
             for row in rows
-            if row[start]
+            if row[3 * i + 1]
         ]
-        yield from _compare(what, column, parts, is_rate=is_rate)
+        yield from _compare(what, column, parts)
 
 
 def describe_all_files(

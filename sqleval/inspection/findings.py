@@ -1,11 +1,14 @@
 """A finding of an inspection."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from sqleval.common.sql_text import quote
 
+#: The columns that are named as alternatives.
+MOST_OTHERS = 5
 Section = Literal["problem", "role", "column", "command"]
 
 
@@ -38,6 +41,12 @@ class Finding:
 def problem(check: str, column: str | None, value: str, advice: str | None = None) -> Finding:
     """Return a problem."""
     return Finding(check, column, value, advice, "problem")
+
+
+def list_first(words: Sequence[str], more: str = ", and {} more", most: int = MOST_OTHERS) -> str:
+    """Return the first of some words, and how many more there are."""
+    left = len(words) - most
+    return ", ".join(words[:most]) + (more.format(left) if left > 0 else "")
 
 
 def format_share(part: float, whole: float) -> str:

@@ -11,19 +11,12 @@ from sqleval.engines.embedded import embedded
 from sqleval.errors import EngineError, RequestError
 from sqleval.frontend.binding import find_reason
 from sqleval.inspection import checks
-from sqleval.inspection.choosing import (
-    MOST_OTHERS,
-    Choice,
-    Inspected,
-    choose_roles,
-    list_named_columns,
-)
+from sqleval.inspection.choosing import Inspection, choose_roles, list_named_columns
 from sqleval.inspection.columns import describe_column, describe_columns
 from sqleval.inspection.command import write_commands
 from sqleval.inspection.days import check_days
 from sqleval.inspection.files import compare_files, describe_all_files
 from sqleval.inspection.findings import Finding, problem
-from sqleval.inspection.roles import Roles
 from sqleval.sources.opening import open_source
 from sqleval.sources.source import Source
 
@@ -38,51 +31,41 @@ def _map_names(columns: _Columns, role: str) -> dict[str, str]:
     return {"": names[0]} if len(names) == 1 else dict(zip(names, names, strict=True))
 
 
-def _check_roles(
-    data: Inspected, choice: Choice, user_roles: Mapping[str, Any]
-) -> Iterator[Finding]:
+def _check_roles(data: Inspection) -> Iterator[Finding]:
     """Yield what the columns in their roles are, and what is wrong with them."""
-    roles, facts = choice.roles, data.facts
-    evaluated = checks.list_evaluated(roles)
+    columns, evaluated, label = data.columns, checks.list_evaluated(data), data.label
     for name in evaluated:
-        yield from checks.check_missing(facts[name], roles.where if name == roles.label else None)
-    label = facts[roles.label] if roles.label is not None else None
+        where = data.where if columns[name] is label else None
+        yield from checks.check_missing(columns[name], where)
     if label is not None:
-        yield from checks.check_classes(label, choice)
-    for name in roles.scores.values():
-        yield from checks.check_score_type(facts[name])
-        if not roles.facts.has_queries:
-            yield from checks.check_score_range(data, facts[name])
-        yield from checks.check_auc(data, choice, facts[name])
+        yield from checks.check_classes(data, label)
+    for name in data.scores.values():
+        yield from checks.check_score_type(columns[name])
+        if not data.task_facts.has_queries:
+            yield from checks.check_score_range(data, columns[name])
+        if label is not None:
+            yield from checks.check_auc(data, label, columns[name])
     if label is not None:
-        for name in dict.fromkeys([*roles.scores.values(), *roles.predictions.values()]):
-            yield from checks.check_equal(data, label, facts[name])
-    if roles.key is not None:
-        yield from checks.check_key(data, facts[roles.key], is_given=user_roles["key"] is not None)
-    if label is not None and roles.time is not None:
-        yield from check_days(data, label, facts[roles.time].column)
-    yield from compare_files(data, choice)
+        for name in dict.fromkeys([*data.scores.values(), *data.predictions.values()]):
+            yield from checks.check_equal(data, label, columns[name])
+    if key := data.single.get("key"):
+        yield from checks.check_key(data, columns[key], is_given=bool(data.given.get("key")))
+    if label is not None and (time := data.single.get("time")):
+        yield from check_days(data, label, columns[time])
+    yield from compare_files(data)
     yield from checks.check_constants(data, evaluated)
 
 
-def _list_roles(roles: Roles) -> Iterator[Finding]:
-    for role in roles.listed:
-        others = ", ".join(role.others[:MOST_OTHERS])
-        more = f" ... {len(role.others) - MOST_OTHERS} more" if role.others[MOST_OTHERS:] else ""
-        advice = f"or {others}{more}" if others else None
-        yield Finding(role.name, role.column, role.reason, advice, "role")
-
-
 def _find_columns(
-    columns: Columns, where: str, single: Mapping[str, str | None], several: Mapping[str, Any]
-) -> dict[str, Any]:
+    columns: Columns, where: str, single: Mapping[str, str | None], several: Mapping[str, _Columns]
+) -> Mapping[str, Mapping[str, str]]:
     """Return the roles of the user; raise `RequestError` for a column that does not exist."""
-    mapped = {role: _map_names(names, role) for role, names in several.items()}
-    named = [(role, name) for role, name in single.items() if name is not None]
-    named += [(role, name) for role, names in mapped.items() for name in names.values()]
-    for role, name in named:
-        find_column(columns, name, role, where)
-    return {**single, **mapped}
+    given = {role: {} if name is None else {"": name} for role, name in single.items()}
+    given |= {role: _map_names(names, role) for role, names in several.items()}
+    for role, names in given.items():
+        for name in names.values():
+            find_column(columns, name, role, where)
+    return given
 
 
 def _choose_rows(source: Source, columns: Columns, where: str) -> tuple[Source, str]:
@@ -174,14 +157,11 @@ def inspect(
     if opened.once:
         raise RequestError("this source can be read only once; inspect it as a Table or a Dataset")
     opened, columns, differing, lacking = describe_all_files(opened)
-    user_roles = _find_columns(
-        columns,
-        opened.label,
-        {"label": label, "weight": weight, "key": key, "time": time},
-        {"score": score, "prediction": prediction},
-    )
+    single = {"label": label, "weight": weight, "key": key, "time": time}
+    several = {"score": score, "prediction": prediction}
+    given = _find_columns(columns, opened.label, single, several)
     selected_columns = (
-        columns if suggest else {name: columns[name] for name in list_named_columns(user_roles)}
+        columns if suggest else {name: columns[name] for name in list_named_columns(given)}
     )
     condition = "TRUE"
     if where is not None:
@@ -191,29 +171,30 @@ def inspect(
         "source": source, "query": query, "con": con, "storage": storage, "version": version,
         "timestamp": timestamp, "verify": verify,
     }  # fmt: skip
-    data = Inspected(opened, rows, {each.name: each for each in facts}, options, lacking, condition)
+    by_name = {each.name: each for each in facts}
+    data = Inspection(opened, rows, by_name, options, lacking, condition, given, positive, where)
     sizes = [Finding("rows", None, f"{rows:,}")]
     if len(opened.files) > 1 and not opened.is_table:
         sizes.append(Finding("files", None, f"{len(opened.files):,}"))
     shown = [describe_column(each) for each in facts]
     if not rows:
         return [problem("rows", None, "0", "nothing to evaluate"), *differing, *shown]
-    choice = choose_roles(data, {**user_roles, "positive": positive}, where)
-    checked = list(_check_roles(data, choice, user_roles))
+    choose_roles(data)
+    checked = list(_check_roles(data))
     if not suggest:
         return [*sizes, *differing, *checked, *shown]
-    findings = [*choice.findings, *differing, *checked]
-    missing = any(data.facts[name].missing for name in checks.list_evaluated(choice.roles))
+    findings = [*data.findings, *differing, *checked]
+    missing = any(data.columns[name].missing for name in checks.list_evaluated(data))
     commands = [
         Finding("command", None, text, what, "command")
-        for what, text in write_commands(options, choice.roles, has_missing=missing)
+        for what, text in write_commands(options, data, has_missing=missing)
     ]
     problems = [each for each in findings if each.section == "problem"]
     others = [each for each in findings if each.section != "problem"]
-    return [*sizes, *problems, *_list_roles(choice.roles), *others, *shown, *commands]
+    return [*sizes, *problems, *data.listed, *others, *shown, *commands]
 
 
-def suggest_roles(source: str) -> tuple[Inspected, Roles]:
+def suggest_roles(source: str) -> Inspection:
     """Return what a source holds, and the likeliest roles of its columns.
 
     Raises
@@ -221,9 +202,9 @@ def suggest_roles(source: str) -> tuple[Inspected, Roles]:
     SourceError
         If the source cannot be read.
     """
-    opened = open_source(source, name="_sqleval_rows")
-    opened, columns, _, lacking = describe_all_files(opened)
+    opened, columns, _, lacking = describe_all_files(open_source(source, name="_sqleval_rows"))
     rows, facts = describe_columns(opened, columns)
-    data = Inspected(opened, rows, {each.name: each for each in facts}, {"source": source}, lacking)
-    single = dict.fromkeys(("label", "weight", "key", "time", "positive"))
-    return data, choose_roles(data, {**single, "score": {}, "prediction": {}}).roles
+    by_name = {each.name: each for each in facts}
+    data = Inspection(opened, rows, by_name, {"source": source}, lacking)
+    choose_roles(data)
+    return data

@@ -2,15 +2,16 @@
 
 import os
 import re
+from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 
 import yaml
 
 from sqleval.common.imports import advise_install
-from sqleval.inspection.choosing import Inspected
+from sqleval.inspection.choosing import Inspection
 from sqleval.inspection.inspect import suggest_roles
-from sqleval.inspection.roles import Roles, holds_times
+from sqleval.inspection.rules import holds_times
 from sqleval.sources.stores import expand_home, is_remote, split_kind
 
 _TEXT = """\
@@ -72,19 +73,19 @@ def _write_yaml(value: object) -> str:
     return yaml.safe_dump(value, default_flow_style=True, width=200).removesuffix("...\n").strip()
 
 
-def _write_settled(data: Inspected, roles: Roles) -> str:
+def _write_settled(data: Inspection) -> str:
     """Return the lines of what the rows decide: later data of another kind are an error."""
-    columns = [data.facts[name] for name in roles.scores.values()]
-    given: dict[str, tuple[object, str]] = {"task": (roles.task, "later rows of another kind fail")}
-    if roles.positive is not None:
-        given["positive"] = (roles.positive, "the positive label")
+    columns = [data.columns[name] for name in data.scores.values()]
+    given: dict[str, tuple[object, str]] = {"task": (data.task, "later rows of another kind fail")}
+    if data.positive is not None:
+        given["positive"] = (data.positive, "the positive label")
     if columns and all(facts.low >= 0 and facts.high <= 1 for facts in columns):
         given["threshold"] = (0.5, "positive when score >= threshold")
     lines = ((f"{name}: {_write_yaml(value)}", text) for name, (value, text) in given.items())
     return "".join(f"{line:<30} # {text}\n" for line, text in lines)
 
 
-def _write_format(data: Inspected) -> str:
+def _write_format(data: Inspection) -> str:
     """Return the line of the format of dates, where the files of CSV decided it."""
     settled = re.search(r", dateformat = '([^']*)'", data.source.reader_options)
     if settled is None or settled[1].startswith("%Y"):
@@ -108,22 +109,23 @@ def write_starter(path: str, file: Path) -> str:
         If there is no such source.
     """
     path = expand_home(path)
-    data, roles = suggest_roles(path)
-    label, score = roles.label, next(iter(roles.scores.values()), None)
-    models = {} if roles.has_classes or len(roles.scores) < 2 else roles.scores
+    data = suggest_roles(path)
+    label, score = data.single.get("label"), next(iter(data.scores.values()), None)
+    models: Mapping[str, str] = {} if data.has_classes or len(data.scores) < 2 else data.scores
     # The first source may hold a single period.
-    times = (facts.name for facts in data.facts.values() if holds_times(facts))
-    period = roles.time or next(times, None)
+    times = (facts.name for facts in data.columns.values() if holds_times(facts))
+    period = data.single.get("time") or next(times, None)
     kind, place = split_kind(path)
     relative = path if is_remote(path) else kind + os.path.relpath(place, file.resolve().parent)
-    hint = "    # CHANGE: no such column found among " + " ".join(", ".join(data.facts).split())
+    hint = "    # CHANGE: no such column found among " + " ".join(", ".join(data.columns).split())
     metrics = ["roc_auc", "log_loss"]
     # Results have a key of this name already.
-    is_taken = roles.by == "class" or (roles.by == "model" and bool(models))
-    sets: list[list[str]] = [[], [roles.by]] if roles.by and not is_taken else [[]]
+    by = data.single.get("slices")
+    is_taken = by == "class" or (by == "model" and bool(models))
+    sets: list[list[str]] = [[], [by]] if by and not is_taken else [[]]
     has_tests = find_spec("scipy") is not None
     return _TEXT.format(
-        settled=_write_settled(data, roles),
+        settled=_write_settled(data),
         worse="" if has_tests else "# ",
         worse_hint="" if has_tests else f"    # needs {advise_install('stats')}",
         plot=advise_install("plot"),

@@ -110,6 +110,13 @@ TABLES: dict[str, tuple[Mapping[str, Any], dict[str, list[str]]]] = {
         {"qid": np.arange(N) // 10, "relevance": np.arange(N) % 4, "score": P * 9},
         {"label": ["relevance"], "score": ["score"], "query": ["qid"]},
     ),
+    "queries of text": (
+        {"qid": GROUPS, "relevance": np.arange(N) % 4, "score": P * 9},
+        {"label": ["relevance"], "score": ["score"], "query": ["qid"]},
+    ),
+    "a list": (
+        {"label": [[y] for y in Y], "churned": Y, "p": P}, {"label": ["churned"], "score": ["p"]}
+    ),
     "training and test": (
         {**PLAIN, "split": np.where(np.arange(N) % 2, "train", "test")},
         {"label": ["y"], "score": ["p"], "role": ["split"], "slices": ["country (3)"]},
@@ -401,6 +408,12 @@ def test_wrong_roles_are_refused() -> None:
         sqleval.inspect(frame, time="dy")
     with pytest.raises(RequestError, match="read only once"):
         sqleval.inspect(frame.to_arrow().to_reader())
+
+
+def test_a_positive_value_that_no_row_has_is_shown() -> None:
+    frame = pl.DataFrame({"y": Y, "p_0": 1 - P, "p_1": P})
+    found = problems_of(sqleval.inspect(frame, label="y", positive=7))
+    assert "positive=7" in (found["roc_auc", "p_1"].advice or "")
 
 
 def test_one_row_is_no_plural() -> None:

@@ -1,0 +1,207 @@
+"""The table of rules: which column probably plays which role, by its name and its values."""
+
+import re
+from collections.abc import Callable, Container, Mapping, Sequence
+from datetime import date
+from typing import Literal, NamedTuple
+
+from sqleval.catalog.roles import ROLES, VALUES
+from sqleval.common.columns import FRACTIONS, NUMBERS, TEXTS, WHOLE, Kind
+from sqleval.inspection.columns import Facts
+
+#: More values than this are not classes, and make no slices that are read.
+MOST_CLASSES, MOST_SLICES = 50, 50
+_CLASSES = TEXTS | frozenset[Kind]({"boolean", "integer"})
+_KEYS = WHOLE | frozenset[Kind]({"text", "uuid"})
+
+
+def is_probable_time(facts: Facts) -> bool:
+    """Whether a column holds several dates or times."""
+    return facts.low != facts.high and holds_times(facts)
+
+
+def holds_times(facts: Facts) -> bool:
+    """Whether a column holds dates or times; a Hive key is a text."""
+    if facts.low is None:
+        return False
+    if facts.column.kind in VALUES["time"].kinds:
+        return True
+    if facts.column.kind != "text" or not _TIME.fullmatch(facts.name):
+        return False
+    try:
+        return bool(date.fromisoformat(facts.low) and date.fromisoformat(facts.high))
+    except ValueError:
+        return False
+
+
+def _makes_groups(facts: Facts) -> bool:
+    """Whether the values are few, and the name can be written in a list of names."""
+    most = 12 if facts.column.kind == "integer" else MOST_SLICES
+    if facts.column.kind not in _CLASSES or {",", "="} & {*facts.name}:
+        return False
+    return facts.name == facts.name.strip() and 2 <= facts.distinct <= min(most, facts.present // 2)
+
+
+Test = Literal[
+    "two values", "not two values", "0 and 1", "numbers", "fractions", "0 .. 1", "0 or more",
+    "numbers or classes", "texts", "lists", "training and test", "groups", "times", "one a row",
+    "repeated",
+]  # fmt: skip
+#: What a rule can ask of the values of a column.
+TESTS: Mapping[Test, Callable[[Facts], bool]] = {
+    "two values": lambda f: f.has_two_values,
+    "not two values": lambda f: not f.has_two_values,
+    "0 and 1": lambda f: f.has_two_values and (f.low, f.high) in ((0, 1), (-1, 1)),
+    "numbers": lambda f: f.low is not None and f.column.kind in NUMBERS,
+    "fractions": lambda f: f.low is not None and f.column.kind in FRACTIONS,
+    "0 .. 1": lambda f: f.is_probability,
+    "0 or more": lambda f: f.low >= 0,
+    "numbers or classes": lambda f: f.low is not None and f.column.kind in NUMBERS | _CLASSES,
+    "texts": lambda f: f.column.kind in TEXTS,
+    "lists": lambda f: f.column.kind in VALUES["list"].kinds,
+    "training and test": lambda f: {f.low, f.high} <= {*ROLES["role"].allowed},
+    "groups": _makes_groups,
+    "times": is_probable_time,
+    "one a row": lambda f: f.column.kind in _KEYS and 9 < 9 * f.present <= 10 * f.distinct,
+    "repeated": lambda f: f.distinct < f.present,
+}  # fmt: skip
+
+
+def _compile(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.IGNORECASE)
+
+
+_LABEL = _compile(
+    r"y|y_?true|labels?|targets?|truth|ground_?truth|actuals?|outcome|class|gold|relevance"
+)
+_LIKE_LABEL = _compile(
+    r"(label|target|true|actual)_.*|.*_(label|target|truth|actual|outcome|class)"
+)
+#: Outcomes that models often predict: they decide between columns of two values.
+_OUTCOME = _compile(
+    r"(is_|has_)?(churn(ed)?|fraud|default(ed)?|click(ed)?|convert(ed)?|conversion|delayed|spam|"
+    r"survived|bought|purchased?|cancell?ed|died|response|responded|won|failed|failure)"
+)
+_SCORE = _compile(
+    r"(p|score|scores|prob|proba|probability|y_score|y_prob|y_proba|logit|margin)(_.*|\d+)?|"
+    r".*_(p|score|prob|proba|probability|logit)"
+)
+#: Scores that may be whole numbers; with more of a name they are features, such as credit_score.
+_BARE_SCORE = _compile(r"scores?|y_score|margin|logit")
+_PREDICTION = _compile(
+    r"(y_?)?(pred|predicted|prediction|predictions|hat)(_.*)?|decision|decided|forecast(_.*)?|"
+    r".*_(pred|predicted|prediction|hat|forecast)"
+)
+_PREDICTED = _compile(r"(^|_)(pred|predicted|prediction|hat|forecast)(_|$)")
+_WEIGHT = _compile(r"w|weights?|(sample|case|row|inverse_propensity)_weights?|ipw")
+_KEY = _compile(r"id|key|uuid|guid|index|row_?(id|nr|number)?|.*_(id|key|uuid)")
+_QUERY = _compile(r"qid|query|query_?id")
+_FOLD = _compile(r"(cv_)?folds?(_id)?")
+_SPLIT = _compile(r"split|subset|part|partition|role|(data_?)?set")
+_TIME = _compile(r"day|date|ds|dt|ts|time|timestamp|event_.*|.*_(date|day|at|time|ts)")
+_ANY = re.compile("(?s:.*)")
+
+
+class Rule(NamedTuple):
+    """How the columns of a role are recognised. Those of a role are in order of their rank.
+
+    Attributes
+    ----------
+    role : str
+        The role, as `sqleval.catalog.roles` has it, or a time, key, fold or slice.
+    names : pattern, optional
+        The names of its columns; without, those that a prediction is named after.
+    values : tuple of str
+        What their values must be, all of these.
+    reason : str
+        The reason, with ``{}`` for a description of the values.
+    takes : {"first", "all", "alone", "none"}
+        Whether the first of these columns has the role, all of them have it, or one that is alone;
+        or none of them, whatever the next rules say.
+    is_other : bool
+        Whether the columns are named as alternatives to a column that is chosen.
+    """
+
+    role: str
+    names: re.Pattern[str] | None
+    values: tuple[Test, ...] = ()
+    reason: str = "{}"
+    takes: Literal["first", "all", "alone", "none"] = "first"
+    is_other: bool = True
+
+    def meets(self, facts: Facts, predicted: Container[str]) -> bool:
+        """Whether a column has the names and the values."""
+        name = facts.name
+        is_named = self.names.fullmatch(name) if self.names else name.lower() in predicted
+        return bool(is_named) and all(TESTS[each](facts) for each in self.values)
+
+
+_LIKE_A_LABEL, _THE_ONLY = "{}; named like a label", "{}; the only such"
+_MEAN = "a metric with average='macro' is the mean over its values"
+RULES = (
+    Rule("label", _PREDICTION, takes="none"),
+    *(Rule("label", _ANY, (values,), takes="none") for values in ("times", "lists")),
+    Rule("label", _LABEL, ("two values",), _LIKE_A_LABEL),
+    Rule("label", _LABEL, (), _LIKE_A_LABEL),
+    Rule("label", None, (), "{}; a prediction has its name"),
+    Rule("label", _OUTCOME, ("two values",), "{}; named like an outcome"),
+    Rule("label", _LIKE_LABEL, ("two values",), _LIKE_A_LABEL),
+    Rule("label", _ANY, ("0 and 1",), _THE_ONLY, takes="alone"),
+    Rule("label", _LIKE_LABEL, (), _LIKE_A_LABEL),
+    Rule("label", _ANY, ("two values",), _THE_ONLY, takes="alone", is_other=False),
+    # Scores in 0 .. 1 are taken before others of the same kind of name, as logits beside them.
+    *(Rule("score", names, takes="none") for names in (_WEIGHT, _QUERY)),
+    Rule("score", _SCORE, ("0 .. 1",), takes="all", is_other=False),
+    Rule("score", _SCORE, ("fractions", "not two values"), is_other=False),
+    Rule("score", _BARE_SCORE, ("numbers", "not two values"), is_other=False),
+    Rule("score", _PREDICTION, ("0 .. 1",), takes="all", is_other=False),
+    Rule("score", _ANY, ("0 .. 1",)),
+    Rule("text of a score", _SCORE, ("texts",)),
+    Rule("prediction", _PREDICTION, ("numbers or classes",), takes="all"),
+    Rule("weight", _WEIGHT, ("numbers", "0 or more")),
+    Rule("key", _KEY, ("one a row",)),
+    Rule("time", _TIME, ("times",)),
+    Rule("time", _ANY, ("times",)),
+    Rule("query", _QUERY, ("repeated",), "by its name; metrics of ranked rows are per query",
+        is_other=False),
+    Rule("role", _SPLIT, ("groups", "training and test"), "rows of training and of test",
+        is_other=False),
+    Rule("fold", _FOLD, ("groups",), _MEAN, is_other=False),
+    *(Rule("slices", names, takes="none") for names in (_PREDICTION, _KEY, _FOLD)),
+    Rule("slices", _SPLIT, ("training and test",), takes="none"),
+    Rule("slices", _ANY, ("times",), takes="none"),
+    Rule("slices", _ANY, ("groups", "texts", "not two values")),
+    Rule("slices", _ANY, ("groups", "texts")),
+    Rule("slices", _ANY, ("groups", "not two values")),
+    Rule("slices", _ANY, ("groups",)),
+)  # fmt: skip
+
+
+class Found(NamedTuple):
+    """The columns that probably have a role, those that might have it, and the reason."""
+
+    columns: Sequence[Facts] = ()
+    others: Sequence[Facts] = ()
+    reason: str = "{}"
+
+
+def find(role: str, facts: Sequence[Facts]) -> Found:
+    """Return the columns of a role by the first rule that some columns meet."""
+    predicted = {_PREDICTED.sub("", f.name.lower()) for f in facts if _PREDICTION.fullmatch(f.name)}
+    left, chosen, others = list(facts), Found(), dict[str, Facts]()
+    for rule in (each for each in RULES if each.role == role):
+        meet = [f for f in left if rule.meets(f, predicted)]
+        if rule.takes == "none":
+            left = [f for f in left if not rule.meets(f, predicted)]
+            continue
+        if meet and not chosen.columns and (rule.takes != "alone" or len(meet) == 1):
+            chosen = Found(meet if rule.takes == "all" else meet[:1], reason=rule.reason)
+        if rule.is_other or not chosen.columns:
+            others.update((f.name, f) for f in meet)
+    names = {f.name for f in chosen.columns}
+    return chosen._replace(others=[f for name, f in others.items() if name not in names])
+
+
+def is_named_score(facts: Facts) -> bool:
+    """Whether a column has the name of a score or of a prediction."""
+    return bool(_SCORE.fullmatch(facts.name) or _PREDICTION.fullmatch(facts.name))
