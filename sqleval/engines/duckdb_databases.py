@@ -26,7 +26,7 @@ from sqleval.sources.database.naming import (
     write_table_name,
 )
 from sqleval.sources.files import list_roots
-from sqleval.sources.lake.ducklake import LakeCatalogue
+from sqleval.sources.lake.ducklake_catalogue import LakeCatalogue
 from sqleval.sources.source import Source
 
 #: A text in the relation of a source, which this package has written.

@@ -17,7 +17,7 @@ from sqleval.sources.source import PARQUET
 from sqleval.sources.stores import is_remote
 
 #: The readers of Spark by the ending of a path; a folder without one holds Parquet files.
-_READERS: Mapping[str, tuple[str, Mapping[str, str]]] = {
+READERS: Mapping[str, tuple[str, Mapping[str, str]]] = {
     **{ending: ("parquet", {}) for ending in PARQUET},
     **dict.fromkeys((".csv", ".csv.gz"), ("csv", {"header": "true", "inferSchema": "true"})),
     **dict.fromkeys((".json", ".jsonl", ".ndjson"), ("json", {})),
@@ -32,7 +32,7 @@ _NONE = "__HIVE_DEFAULT_PARTITION__"
 
 
 def _find_ending(path: str) -> str:
-    return next((ending for ending in _READERS if path.lower().endswith(ending)), "")
+    return next((ending for ending in READERS if path.lower().endswith(ending)), "")
 
 
 def is_path(text: str) -> bool:
@@ -42,7 +42,7 @@ def is_path(text: str) -> bool:
 
 def _get_reader(session: Any, path: str) -> Any:
     """Return the reader of files of the format of a path."""
-    kind, options = _READERS[_find_ending(path) or PARQUET[0]]
+    kind, options = READERS[_find_ending(path) or PARQUET[0]]
     return session.read.format(kind).options(**options)
 
 

@@ -23,7 +23,7 @@ from sqleval.jobs import states
 from sqleval.jobs.definitions import read_roles
 from sqleval.jobs.file.model import Job
 from sqleval.jobs.periods.lake import PERIOD, Lake, add_period, open_with_period
-from sqleval.sources.lake.snapshots import Snapshot
+from sqleval.sources.lake.format import Snapshot
 from sqleval.sources.opening import open_source
 from sqleval.sources.source import Source
 from sqleval.sources.verify import verify_source

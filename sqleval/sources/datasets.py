@@ -49,7 +49,7 @@ class _Files:
     files : tuple of StoredFile
         The files.
     format_name : str
-        Their format, a key of `files._FORMATS`.
+        Their format, a key of `files.FORMATS`.
     keys : tuple of str
         The columns in the names of their folders (Hive partitions).
     name_as : str

@@ -28,7 +28,7 @@ from sqleval.sources.stores import (
 )
 
 #: DuckDB's reader of each format (PyArrow reads what has none), and the endings of its files.
-_FORMATS = {
+FORMATS = {
     "Parquet": ("read_parquet", PARQUET),
     "CSV": ("read_csv", (".csv",)),
     "TSV": ("read_csv", (".tsv",)),
@@ -47,9 +47,9 @@ _BUFFER = 4_000_000
 
 
 def _find_format(path: str) -> tuple[str, str]:
-    """Return the format of a file, a key of `_FORMATS`, and its ending; both empty if unknown."""
+    """Return the format of a file, a key of `FORMATS`, and its ending; both empty if unknown."""
     name = Path(path).name
-    for format_name, (_, endings) in _FORMATS.items():
+    for format_name, (_, endings) in FORMATS.items():
         for ending in endings:
             is_text = format_name not in ("Parquet", "Arrow")
             for compressed in ("", *(_COMPRESSED if is_text else ())):
@@ -59,7 +59,7 @@ def _find_format(path: str) -> tuple[str, str]:
 
 
 def _list_endings() -> str:
-    endings = ", ".join(ending for _, each in _FORMATS.values() for ending in each)
+    endings = ", ".join(ending for _, each in FORMATS.values() for ending in each)
     return f"{endings} (text also with {' or '.join(_COMPRESSED)})"
 
 
@@ -104,7 +104,7 @@ def open_files(
     if any(map(is_remote, files)):
         return _open_remote(files, label, name, storage or {}, name_as)
     format_name = _find_common_format(files, label)
-    reader, _ = _FORMATS[format_name]
+    reader, _ = FORMATS[format_name]
     if reader is None:
         return _open_local_dataset(files, format_name, label, name, name_as)
     return _make_source(reader, files, files, label, f", filename = {write_literal(name_as)}")
@@ -391,7 +391,7 @@ def open_paths(paths: Sequence[str], *, name: str, storage: Storage | None = Non
     if len(paths) > 1:
         _refuse_repeats(files)
     format_name = _find_common_format(files, label)
-    reader, _ = _FORMATS[format_name]
+    reader, _ = FORMATS[format_name]
     if reader is None:
         return _open_local_dataset(files, format_name, label, name)
     return _make_source(reader, patterns, files, label)

@@ -16,7 +16,8 @@ from sqleval.sources.frames import (
     open_relation,
     open_stream,
 )
-from sqleval.sources.lake.tables import AsOf, open_table, parse_as_of
+from sqleval.sources.lake.format import AsOf, parse_as_of
+from sqleval.sources.lake.tables import open_table
 from sqleval.sources.source import DatabaseFile, Source
 from sqleval.sources.stores import check_storage, expand_home
 from sqleval.sources.verify import verify_source

@@ -17,6 +17,7 @@ TWO = ("--label", "y", "--score", "a=p", "--score", "b=q")
 COMMANDS: dict[str, tuple[tuple[str, ...], str]] = {
     "bootstrap-632": (("rows.parquet", *ROLES, "--role", "part", "-m", "error_rate"), "632"),
     "compare": (("rows.parquet", *TWO, "-m", "roc_auc"), "b is worse than a"),
+    "check": (("own",), "holds"),
     "confusion": (("rows.parquet", *ROLES), "label"),
     "curve": (("roc", "rows.parquet", *ROLES), "threshold"),
     "drift": (("rows.parquet", "rows.parquet", "--score", "p", "-m", "psi"), "psi"),
@@ -50,6 +51,19 @@ COMMANDS: dict[str, tuple[tuple[str, ...], str]] = {
     "state evaluate": (("state.parquet", "-m", "roc_auc"), "roc_auc"),
     "validate": (("nightly.yml",), "binary (1 is positive, threshold 0.5), 1 metric"),
 }  # fmt: skip
+METRIC = """\
+/*
+summary: number of positive labels
+formula: sum of labels
+direction: none
+range: 0 .. inf
+reference: numpy.sum
+weights: frequency
+task: two classes
+since: 0.2.0
+*/
+SELECT slice, tp + fn AS value FROM outcomes
+"""
 JOB = """\
 name: nightly
 source: rows.parquet
@@ -72,6 +86,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )  # fmt: skip
     frame.write_parquet(folder / "rows.parquet")
     (folder / "nightly.yml").write_text(JOB, encoding="utf-8")
+    (folder / "own" / "binary").mkdir(parents=True)
+    (folder / "own" / "binary" / "own_count.sql").write_text(METRIC, encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         run("split", "make", "rows.parquet", "--key", "key", "--output", "split.parquet")

@@ -9,7 +9,7 @@ from sqleval.jobs.file.model import Job
 from sqleval.jobs.periods.listing import File, Listing, hash_data_file, shorten_path
 from sqleval.sources.lake.delta_commits import Commit
 from sqleval.sources.lake.ducklake_rows import LakeFiles
-from sqleval.sources.lake.snapshots import Snapshot
+from sqleval.sources.lake.format import Snapshot
 
 
 @dataclass

@@ -19,7 +19,7 @@ from sqleval.jobs.periods.compaction import restore_rewritten_files
 from sqleval.jobs.periods.databases import is_database, write_version
 from sqleval.jobs.periods.lake import FILE, Lake, open_job_files, open_with_period
 from sqleval.jobs.periods.listing import File, Listing, hash_text, list_source
-from sqleval.sources.lake.snapshots import Snapshot
+from sqleval.sources.lake.format import Snapshot
 
 
 def _create_row(

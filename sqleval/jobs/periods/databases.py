@@ -13,7 +13,7 @@ from sqleval.jobs.definitions import list_columns, write_expressions
 from sqleval.jobs.file.model import Job
 from sqleval.sources.database.naming import find_database
 from sqleval.sources.lake.data_files import DataFile
-from sqleval.sources.lake.snapshots import Snapshot
+from sqleval.sources.lake.format import Snapshot
 from sqleval.sources.opening import open_source
 from sqleval.sources.source import Source
 

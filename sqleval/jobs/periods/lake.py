@@ -20,7 +20,7 @@ from sqleval.jobs.file.model import Job
 from sqleval.jobs.periods.databases import is_database
 from sqleval.jobs.periods.listing import Listing, hash_text
 from sqleval.sources.files import open_files
-from sqleval.sources.lake.snapshots import Snapshot
+from sqleval.sources.lake.format import Snapshot
 from sqleval.sources.source import Source
 from sqleval.sources.stores import check_storage
 from sqleval.states.reading import merge_definitions, unify_columns, write_longer_period_sql

@@ -17,7 +17,8 @@ from sqleval.jobs.definitions import list_columns, write_period_text
 from sqleval.jobs.file.model import Job
 from sqleval.jobs.periods.databases import load_database
 from sqleval.sources.lake.ducklake_rows import LakeFiles
-from sqleval.sources.lake.snapshots import Snapshot, load_snapshot
+from sqleval.sources.lake.format import Snapshot
+from sqleval.sources.lake.tables import load_snapshot
 from sqleval.sources.opening import open_source
 from sqleval.sources.stores import check_storage, is_remote
 

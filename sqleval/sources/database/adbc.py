@@ -28,7 +28,7 @@ from sqleval.sources.database.naming import (
     write_table_name,
 )
 from sqleval.sources.database.postgres import find_postgres_table, open_reading
-from sqleval.sources.lake.ducklake import LakeCatalogue
+from sqleval.sources.lake.ducklake_catalogue import LakeCatalogue
 from sqleval.sources.pruning import write_condition
 from sqleval.sources.source import Source
 

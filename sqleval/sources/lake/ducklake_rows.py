@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from sqleval.common.sql_text import quote, write_literal
 from sqleval.sources.lake.data_files import DataFile
-from sqleval.sources.lake.ducklake import LakeFile, LakeTable
+from sqleval.sources.lake.ducklake_catalogue import LakeFile, LakeTable
 from sqleval.sources.lake.readers import Part, write_part
 from sqleval.sources.source import Source
 

@@ -98,7 +98,7 @@ ONLY = {
         "sources.bounded",
         "sources.datasets",
         "sources.lake.delta_columns",
-        "sources.lake.ducklake",
+        "sources.lake.ducklake_catalogue",
         "sources.lake.ducklake_rows",
         "sources.frames",
         "sources.stores",

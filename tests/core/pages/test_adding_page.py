@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import duckdb
 import numpy as np
@@ -29,6 +29,9 @@ from sqleval.history.store import ALL, FLAGS, RESULTS, TABLES
 from sqleval.jobs.file.reading import read_job
 from sqleval.jobs.running.plan import RunOptions
 from sqleval.jobs.running.run import run_job
+from sqleval.sources.files import open_files
+from sqleval.sources.lake.data_files import DataFile
+from sqleval.sources.lake.format import Snapshot, TableFormat
 from sqleval.sources.source import Source
 from tests.support.cases import DATA, ROLES, Case, rows_of
 from tests.support.curve_points import Curve
@@ -50,6 +53,8 @@ NAMES: dict[str, Any] = {
     "Case": Case, "Curve": Curve, "StoreKind": StoreKind, "open_store": open_store,
     "RESULTS": RESULTS, "ALL": ALL, "FLAGS": FLAGS, "TABLES": TABLES, "replace_file": replace_file,
     "read_job": read_job, "RunOptions": RunOptions, "run_job": run_job,
+    "open_files": open_files, "DataFile": DataFile, "Snapshot": Snapshot,
+    "TableFormat": TableFormat, "NamedTuple": NamedTuple,
     "datetime": datetime, "UTC": UTC, "TaskFacts": TaskFacts, "RoleFacts": RoleFacts,
 }  # fmt: skip
 

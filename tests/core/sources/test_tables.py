@@ -27,7 +27,7 @@ from sqleval import RequestError, SourceError
 from sqleval.common.sql_text import quote
 from sqleval.engines.duckdb_databases import open_catalogue
 from sqleval.engines.embedded import embedded
-from sqleval.sources.lake.snapshots import load_snapshot
+from sqleval.sources.lake.tables import load_snapshot
 from sqleval.sources.opening import open_source
 from sqleval.sources.pruning import write_filter
 from tests.support.commands import run

@@ -1,20 +1,73 @@
-"""The data files of a Lance dataset: what its manifest says of each fragment, and its rows."""
+"""Lance datasets: opened at a version, with their fragments as data files, and transactions."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
 from typing import Any
 
+from sqleval.common.imports import import_optional
+from sqleval.errors import SourceError, get_first_line
+from sqleval.sources.frames import open_arrow
 from sqleval.sources.lake.data_files import DataFile, TableFiles
 from sqleval.sources.lake.delta_commits import Commit
+from sqleval.sources.lake.ducklake_catalogue import OpenCatalogue
+from sqleval.sources.lake.format import AsOf, Snapshot, TableFormat
+from sqleval.sources.source import Source
+from sqleval.sources.stores import Storage, is_remote, write_variables
 
-#: The batches of a fragment that are read ahead; see `tables`.
+#: Limits for reading ahead in Lance, which without them fills gigabytes.
+_LANCE = {"fragment_readahead": 1, "batch_readahead": 2}
+
+
+def _load_dataset(table: Any, as_of: AsOf, storage: Storage) -> Any:
+    """Load a Lance dataset at a version: a path, a URL or a ``lance.LanceDataset``."""
+    label = table if isinstance(table, str) else table.uri
+    library: Any = import_optional("lance", "lance", "a Lance dataset")
+    if not isinstance(table, str) and as_of == AsOf():
+        return table
+    # The library compares with times of its own that have no zone.
+    moment = as_of.timestamp and as_of.timestamp.astimezone().replace(tzinfo=None)
+    try:
+        return library.dataset(
+            label, version=as_of.version, asof=moment,
+            storage_options=write_variables(storage), default_scan_options=_LANCE,
+        )  # fmt: skip
+    except (OSError, ValueError, OverflowError) as error:
+        raise SourceError(f"cannot read {label!r}: {get_first_line(error)}") from error
+
+
+def _open(table: Any, as_of: AsOf, storage: Storage, name: str) -> Source:
+    """Open a Lance dataset, which is a dataset of PyArrow: a path, a URL or the object."""
+    label = table if isinstance(table, str) else table.uri
+    table = _load_dataset(table, as_of, storage)
+    source = open_arrow(table, name)
+    assert source is not None
+    return replace(source, label=f"{label} (version {table.version})")
+
+
+def _load(path: str, storage: Storage, _: OpenCatalogue) -> Snapshot:
+    dataset = _load_dataset(path, AsOf(), storage)
+    location = path if is_remote(path) else str(Path(path).absolute())
+    content = _list_files(dataset, location, f"the Lance dataset {path!r}")
+    return Snapshot(
+        location,
+        content,
+        content.open,
+        {field.name(): field.id() for field in dataset.lance_schema.fields()},
+        partial(_read_commits, dataset, location),
+    )
+
+
+#: The batches of a fragment that are read ahead.
 _BATCHES = 2
 #: By operation of Lance, the key of the fragments that it adds; a rewrite has groups of them.
 _ADDED = {"Append": "fragments", "Overwrite": "fragments", "Update": "new_fragments"}
 
 
-def list_lance_files(dataset: Any, location: str, label: str) -> TableFiles:
+def _list_files(dataset: Any, location: str, label: str) -> TableFiles:
     """Return the fragments of a ``lance.LanceDataset``, each by the path of its first data file.
 
     Numbers of fragments are not names: a new table at the same place has the same ones.
@@ -43,7 +96,7 @@ def list_lance_files(dataset: Any, location: str, label: str) -> TableFiles:
     return TableFiles(label, tuple(sorted(files)), dataset.schema, read)
 
 
-def read_lance_commits(dataset: Any, location: str) -> Iterator[Commit]:
+def _read_commits(dataset: Any, location: str) -> Iterator[Commit]:
     """Yield the transactions that led to a dataset, the last one first; old ones may be gone."""
 
     def list_paths(fragments: Iterable[Any]) -> list[str]:
@@ -81,3 +134,11 @@ def _is_plain(fragment: Any) -> bool:
 
 def _join(location: str, path: str) -> str:
     return f"{location.rstrip('/')}/data/{path}"
+
+
+def _is_table(path: str) -> bool:
+    is_named = path.rstrip("/").endswith(".lance")
+    return is_named and (is_remote(path) or Path(path).is_dir())
+
+
+LANCE = TableFormat(_is_table, _open, _load, ("lance.LanceDataset",))
