@@ -224,6 +224,8 @@ class Catalogue:
             if column not in columns:
                 others = sorted(columns - {"slice"})
                 near = find_nearest(column, others) or f"; it has {', '.join(others)}"
+                if not column.isidentifier():
+                    near = "; a text stands in single quotes"
                 message = f"{' or '.join(names)} has no column {column!r}{near}"
                 line = find_word_line(relation.text, column)
                 raise make_error(relation.path, line, message)
@@ -250,14 +252,25 @@ def _map_paths(folders: tuple[Path, ...]) -> dict[str, tuple[Path, ...]]:
         paths = sorted([*folder.glob("*/*.sql"), *folder.glob("base/*/*.sql")])
         misplaced = [path for path in folder.glob("*.sql") if path.name != "console.sql"]
         if misplaced or not paths:
-            where = misplaced[0] if misplaced else folder
-            what = "lies in no folder of a family" if misplaced else "holds no FAMILY/NAME.sql"
-            raise LoadError(f"{where} {what}; write {folder / 'binary' / 'my_metric.sql'}")
+            raise LoadError(_describe_folder(folder, misplaced))
         for path in paths:
             files_by_name.setdefault(path.name.split(".")[0], []).append(path)
     for name, paths in files_by_name.items():
         _check_paths(name, paths)
     return {name: tuple(paths) for name, paths in files_by_name.items()}
+
+
+def _describe_folder(folder: Path, misplaced: list[Path]) -> str:
+    """Return why a folder holds no SQL files, and what to do."""
+    move = f"write {folder / 'binary' / 'my_metric.sql'}"
+    if misplaced:
+        above = f"name the folder above, {folder.parent}, or {move}"
+        return f"{misplaced[0]} lies in no folder of a family; {above}"
+    if folder.is_file():
+        return f"{folder} is a file; name the folder that holds FAMILY/NAME.sql"
+    if not folder.exists():
+        return f"there is no folder {folder}; {move}"
+    return f"{folder} holds no FAMILY/NAME.sql; {move}"
 
 
 def _check_paths(name: str, paths: list[Path]) -> None:
@@ -270,6 +283,9 @@ def _check_paths(name: str, paths: list[Path]) -> None:
         if portable:
             raise LoadError(f"{portable[0]}: the compiler writes {name!r}; take another name")
     elif len(portable) > 1:
+        theirs = [path for path in portable if find_sql_folder() not in path.parents]
+        if len(theirs) == 1:
+            raise LoadError(f"{name!r} is the name of a file of the package; rename {theirs[0]}")
         where = " and ".join(map(str, portable))
         raise LoadError(f"{name!r} is the name of several files; one must change: {where}")
     elif not portable:

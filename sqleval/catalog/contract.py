@@ -197,7 +197,9 @@ def _parse_query(path: Path, text: str) -> exp.Query:
         first = error.errors[0] if error.errors else {}
         line = text.count("\n", 0, len(text)) if "line" not in first else int(first["line"])
         near = f", at {first['highlight']!r}" if first.get("highlight") else ""
-        raise make_error(path, line, f"not SQL: {first.get('description', error)}{near}") from error
+        what = str(first.get("description", error))
+        near += "; a comma may be missing before it" * what.endswith("Unexpected token")
+        raise make_error(path, line, f"not SQL: {what}{near}") from error
     except TokenError as error:
         raise make_error(path, 1, f"not SQL: {error}") from error
     if len(statements) != 1 or not isinstance(statements[0], exp.Query):
@@ -294,9 +296,8 @@ def _check_relations(
         name = f"{table.db}.{table.name}" if table.db else table.name
         if name not in names:
             near = find_nearest(name, names)
-            message = f"unknown relation {name!r}" + (
-                near or "; a file reads predictions, or another file by its name"
-            )
+            reads = "a file reads predictions, or another file by its name"
+            message = f"unknown relation {name!r}{near or ''}; {reads}"
             raise make_error(path, _find_line(text, table), message)
 
 
@@ -369,6 +370,10 @@ def read_file(path: Path, relations: Iterable[str]) -> Relation:
     table_params = {t.name for t in tables if t.name in declared and declared[t.name].is_table}
     _check_parameters(path, text, header, declared, query, table_params)
     _check_named_columns(path, text, header, columns)
+    for name in columns if kind == "curve" else ():
+        if name not in (header.get("types") or {}) and (node := find_text(query, name)):
+            message = f"{name!r} is a text: write types: {{{name}: text}} in the header"
+            raise make_error(path, _find_line(text, node), message)
     when = _parse_conditions(path, header)
     _check_relations(path, text, tables, {*relations, *CONTRACT, *table_params})
     for node in query.walk():

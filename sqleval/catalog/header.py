@@ -151,7 +151,9 @@ def read_header(path: Path, text: str) -> dict[str, Any]:
         header: Any = yaml.load(block, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise make_error(path, line, f"the header is not YAML: {error.problem}") from error
+        has_colon = "mapping values" in str(error.problem)
+        hint = "; a text with a colon stands in quotes" if has_colon else ""
+        raise make_error(path, line, f"the header is not YAML: {error.problem}{hint}") from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         # A control character, a date such as 2026-13-45, or too many brackets.
         reason = get_first_line(error)
@@ -172,7 +174,9 @@ def check_header(path: Path, text: str, header: Mapping[str, Any], kind: str) ->
     """Raise if the header lacks a key of its kind, or a key has a value that is not allowed."""
     missing = sorted(_REQUIRED.get(kind, {"summary"}) - header.keys())
     if missing:
-        keys = ", ".join(map(repr, missing))
+        values = {**_VALUES, "range": ("such as 0 .. 1",)}
+        allowed = {key: f" ({', '.join(values[key])})" if key in values else "" for key in missing}
+        keys = ", ".join(f"{key!r}{allowed[key]}" for key in missing)
         raise make_error(path, 1, f"the header of a {kind} needs {keys}")
     for key, allowed in _VALUES.items():
         if key in header and header[key] not in allowed:
@@ -184,6 +188,9 @@ def check_header(path: Path, text: str, header: Mapping[str, Any], kind: str) ->
         if header.get(key, "-") in (None, "") or isinstance(header.get(key), (list, dict)):
             message = f"{key} must be a text, not {header[key]!r}"
             raise make_error(path, find_key_line(text, key), message)
+    if kind == "curve" and "range" in header:
+        message = "a metric, which has a range, returns the column 'value'; a curve has no range"
+        raise make_error(path, find_key_line(text, "range"), message)
     if "chart" in header:
         _check_chart(path, text, header["chart"])
     if "scale" in header and not (is_real_number(header["scale"]) and header["scale"] > 0):

@@ -123,7 +123,9 @@ def _get_metric(name: str, catalogue: Catalogue) -> Relation:
         metrics = {each.name for each in catalogue.relations("metric")}
         names = metrics | {alias for alias, file in catalogue.aliases.items() if file in metrics}
         kind = catalogue.describe_kind(name) if relation else ""
-        near = find_nearest(name, names) or "; `sqleval list` shows them all"
+        near = find_nearest(name, names) or (
+            "; `sqleval list` shows them all, and --sql FOLDER (sql: in a job) adds your own"
+        )
         raise RequestError(f"no metric called {name!r}{kind}{near}")
     return relation
 

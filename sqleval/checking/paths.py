@@ -184,9 +184,10 @@ def check_average(rows: Rows, metrics: Sequence[str]) -> Wrong:
         values = result.group_by(*rows.by, pl.col("class").is_null()).agg(pl.col("value").mean())
         for keys, part in values.group_by(rows.by):
             means = dict(part.select("class", "value").rows())
-            if not is_close(means[True], means[False], 1e-9):
+            average, mean = means.get(True), means.get(False)
+            if not is_close(average, mean, 1e-9):
                 where = name_slice(keys)
-                one, other = show_both(means[True], means[False])
+                one, other = show_both(average, mean)
                 message = f"{one} as macro average, {other} as mean over the classes"
                 wrong.setdefault(metric, message + where)
     return wrong

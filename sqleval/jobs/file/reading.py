@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from sqleval.catalog.catalogue import add_folder
 from sqleval.common.names import find_nearest
-from sqleval.errors import RequestError, SourceError
+from sqleval.errors import LoadError, RequestError, SourceError
 from sqleval.jobs.file.fields import Strict
 from sqleval.jobs.file.model import Job
 from sqleval.jobs.file.parts import Gate
@@ -143,6 +143,8 @@ def _format_error(error: Any, model: type[Strict]) -> str:
     if error["type"] == "string_pattern_mismatch":  # of `name`, the only key with a pattern
         text = "only letters, digits, _, . and - are allowed"
     value = error.get("input")
+    if error["type"] == "list_type" and isinstance(value, str):
+        text = f"write a list: [{value}]"
     # The validators of sqleval (value_error) put the value into the message themselves.
     is_secret = error["loc"][:2] in (("history", "password"), ("history", "options"))
     if error["type"] != "value_error" and isinstance(value, str | int | float) and not is_secret:
@@ -150,11 +152,15 @@ def _format_error(error: Any, model: type[Strict]) -> str:
     return f"{place}: {text}" if place else text
 
 
-def _add_sql(folders: Any, file: Path) -> None:
+def _add_sql(folders: Any, file: Path, node: Any) -> None:
     """Add the folders of ``sql:`` to the catalogue, before metrics and gates are read."""
-    for folder in cast("list[Any]", folders) if isinstance(folders, list) else []:
+    for i, folder in enumerate(cast("list[Any]", folders) if isinstance(folders, list) else []):
         if isinstance(folder, str):
-            add_folder(file.resolve().parent / folder)
+            try:
+                add_folder(file.resolve().parent / folder)
+            except LoadError as error:
+                line = _find_line(node, ("sql", i))
+                raise LoadError(f"{file}:{line}: sql: {error}") from error
 
 
 def read_job(path: str | os.PathLike[str]) -> Job:
@@ -200,7 +206,7 @@ def read_job(path: str | os.PathLike[str]) -> Job:
         raise RequestError(
             f"{path}:1: a job file has keys, such as source: preds/; this one has none"
         )
-    _add_sql(cast("dict[Any, Any]", content).get("sql"), file)
+    _add_sql(cast("dict[Any, Any]", content).get("sql"), file, node)
     try:
         job = Job.model_validate(content)
     except ValidationError as error:

@@ -357,7 +357,8 @@ def test_a_step_needs_no_more_than_a_summary(folder: Path) -> None:
 def test_a_curve_needs_its_own_keys(folder: Path) -> None:
     text = "/*\nsummary: x\n*/\nSELECT slice, score AS threshold FROM predictions\n"
     message = refused(folder, "curve/bad.sql", text)
-    missing = "'formula', 'reference', 'since', 'task', 'weights'"
+    tasks = "two classes, classes, several classes, regression, ranking"
+    missing = f"'formula', 'reference', 'since', 'task' ({tasks}), 'weights' (frequency, none)"
     assert message == f"curve/bad.sql:1: the header of a curve needs {missing}"
 
 
@@ -387,7 +388,11 @@ def test_a_twin_without_a_portable_file(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("alone.sql", "{path} lies in no folder of a family; write {folder}/binary/my_metric.sql"),
+        (
+            "alone.sql",
+            "{path} lies in no folder of a family; name the folder above, "
+            "{folder.parent}, or write {folder}/binary/my_metric.sql",
+        ),
         ("my-metric.sql", "{path}: a name has letters, digits and _ alone, and is no keyword"),
         ("class.sql", "{path}: a name has letters, digits and _ alone, and is no keyword"),
         ("predictions.sql", "{path}: the compiler writes 'predictions'; take another name"),
@@ -401,7 +406,7 @@ def test_a_file_that_no_request_could_name(folder: Path, name: str, message: str
 
 
 def test_a_folder_without_files(tmp_path: Path) -> None:
-    with pytest.raises(LoadError, match=r"nowhere holds no FAMILY/NAME\.sql; write "):
+    with pytest.raises(LoadError, match=r"there is no folder .*nowhere; write "):
         Catalogue(str(tmp_path / "nowhere"))
 
 

@@ -219,13 +219,13 @@ def test_the_built_in_catalogue_stays_as_it_is(catalogue: Catalogue, rows: pl.Da
 def test_a_name_of_the_package_cannot_be_taken(tmp_path: Path) -> None:
     (tmp_path / "ours").mkdir()
     (tmp_path / "ours" / "roc_auc.sql").write_text(SOMERS_D, encoding="utf-8")
-    with pytest.raises(LoadError, match="'roc_auc' is the name of several files; one"):
+    with pytest.raises(LoadError, match=r"'roc_auc' is the name of a file of the package; rename "):
         Catalogue(find_sql_folder(), tmp_path)
 
 
 def test_a_file_of_another_kind_is_named(tmp_path: Path, rows: pl.DataFrame) -> None:
     (tmp_path / "ours").mkdir()
-    text = SOMERS_D.replace("AS value", "AS val")
+    text = MEAN_SCORE.replace("AS value", "AS val").replace("range: 0 .. 1\n", "")
     (tmp_path / "ours" / "somers_d.sql").write_text(text, encoding="utf-8")
     catalogue = Catalogue(find_sql_folder(), tmp_path)
     scan = sqleval.scan(rows, label="y", score="p", catalogue=catalogue)

@@ -11,7 +11,7 @@ import pytest
 
 import sqleval
 from sqleval import LoadError
-from sqleval.catalog import catalogue
+from sqleval.catalog import Catalogue, catalogue, find_sql_folder
 from sqleval.catalog.catalogue import add_folder, builtin
 
 from .test_foreign_metrics import MATCHES
@@ -74,6 +74,52 @@ def test_a_variable_of_the_environment_names_folders(folder: Path) -> None:
     assert "0.75" in run(folder, "evaluate", *ROLES, "-m", "matches", SQLEVAL_SQL=several)
     assert "no metric called 'matches'" in run(folder, "evaluate", *ROLES, "-m", "matches", code=2)
     assert "nowhere" in run(folder, "evaluate", *ROLES, SQLEVAL_SQL="nowhere", code=2)
+
+
+#: Mistakes in the file of a metric: what is replaced, and what the error says.
+MISTAKES = {
+    "a column": ("label = prediction", "label = predicted", ":13: confusion has no column"),
+    "no comma": ("    slice,\n    CAST", "    slice\n    CAST", "a comma may be missing before it"),
+    "a star": ("    slice,\n    CAST", "    *,\n    CAST", ":12: SELECT * hides what a file"),
+    "a key": ("direction: higher\n", "", ":1: the header of a metric needs 'direction' (higher,"),
+    "a colon": ("summary: share", "summary: a: share", "a text with a colon stands in quotes"),
+    "a relation": ("FROM confusion", "FROM preds", "reads predictions, or another file by its"),
+    "quotes": ("AS value", "AS value, \"no rows\" AS note", "a text stands in single quotes"),
+    "no value": ("AS value", "AS share", "a metric, which has a range, returns the column 'value'"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_is_named_with_its_line(folder: Path, mistake: str) -> None:
+    old, new, message = MISTAKES[mistake]
+    assert old in MATCHES
+    (folder / "ours" / "team" / "matches.sql").write_text(MATCHES.replace(old, new))
+    with pytest.raises(LoadError) as raised:
+        sqleval.scan(
+            ROWS, label="y", prediction="p", catalogue=Catalogue(find_sql_folder(), folder / "ours")
+        ).evaluate("matches")
+    assert str(raised.value).startswith("team/matches.sql:")
+    assert message in str(raised.value)
+
+
+def test_a_curve_names_its_texts(folder: Path) -> None:
+    text = MATCHES.replace("AS value", "AS share, 'all' AS rows").replace("range: 0 .. 1\n", "")
+    text = text.replace("successes", "right").replace("trials", "total")
+    (folder / "ours" / "team" / "matches.sql").write_text(text)
+    with pytest.raises(LoadError, match=r"'rows' is a text: write types: \{rows: text\} in the"):
+        Catalogue(find_sql_folder(), folder / "ours").get("matches")
+
+
+def test_a_folder_that_is_none_is_named(folder: Path) -> None:
+    path = folder / "ours" / "team"
+    with pytest.raises(LoadError, match=rf"name the folder above, {path.parent}, or write "):
+        Catalogue(path)
+    with pytest.raises(LoadError, match="is a file; name the folder that holds FAMILY"):
+        Catalogue(path / "matches.sql")
+    (folder / "job.yml").write_text(JOB.replace("[ours]", "[theirs]"))
+    assert "job.yml:7: sql: there is no folder" in run(folder, "validate", "job.yml", code=2)
+    (folder / "job.yml").write_text(JOB.replace("[ours]", "ours"))
+    assert "job.yml:7: sql: write a list: [ours]" in run(folder, "validate", "job.yml", code=2)
 
 
 def test_a_job_names_folders_beside_itself(folder: Path) -> None:

@@ -157,6 +157,10 @@ FAULTS: dict[str, tuple[str, dict[str, str], dict[str, str]]] = {
         MEAN_LABEL.replace("weight * label", "weight * weight * label"), {"range": "0 .. inf"},
         {"scale of weights": "with ten times the weights", "weights": "with weight"},
     ),
+    "loses_slices": (
+        LIFT + "WHERE tp > 0\n", {"range": "0 .. inf"},
+        {"undefined": "undefined without a note (nothing predicted positive)"},
+    ),
     "is_absolute": (
         MEAN_ERROR, {"task": "regression", "range": "0 .. inf"},
         {"range": "is outside 0 .. inf"},
@@ -267,4 +271,4 @@ def test_the_command_fails_with_what_fails(capsys: pytest.CaptureFixture[str]) -
     printed = capsys.readouterr().out
     assert "  fails           order: " in printed
     assert "  does not apply  weights: jumps: weight= is given and this metric" in printed
-    assert "holds no FAMILY/NAME.sql" in command(capsys, "check", "nowhere", code=2)
+    assert "there is no folder " in command(capsys, "check", "nowhere", code=2)
