@@ -199,8 +199,6 @@ def _check_reduce(
         raise RequestError(
             f"{name}: reduce={reduce!r} compares groups of rows, and over= names their column"
         )
-    if task.has_queries:
-        raise RequestError(f"{name}: reduce= is not for rankings, which average over queries")
     if average and not task.has_several_classes:
         raise RequestError(f"{name}: average= and reduce= both fold over=; leave one out")
 

@@ -148,9 +148,7 @@ ROLES: dict[str, RoleFacts] = {
         "metrics read them.",
         metavar="COLUMN|CELL=COLUMN,...", may_be_negative=False, is_size=True, is_kept=False,
     ),
-    "query": RoleFacts(
-        "qid", "class", "Column of the query of a ranked row.", is_kept=False
-    ),
+    "query": RoleFacts("qid", "class", "Column of the query of a ranked row."),
     "role": RoleFacts(
         "role", "text",
         "Column with train, validation and test: one result per role, and the gap.",

@@ -29,6 +29,8 @@ from sqleval.inference.wilcoxon import (
 _FEW_DISCORDANT = 25
 #: With fewer differing rows than this, rank sums are far from normal.
 _FEW_RANKS = 10
+#: Why there is no test of losses of rows, or values of queries.
+_ALIKE = "no test: the {} differ by the same amount in every {}"
 #: Relative errors of sums of equal numbers.
 _ROUNDING = 1e-13
 
@@ -133,10 +135,18 @@ def _count_effective(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.with_columns(pl.col(name) * scale for name in counts)
 
 
+def _run_on_losses(pairs: Pairs, request: Request, name: str) -> pl.DataFrame:
+    """Run a file of `sql/base` on the losses of rows, or the values of queries."""
+    if not request.relation.has_queries:
+        return add_weights(pairs.run(name, pairs.list_losses(request)), pairs)
+    queries = pairs.write_queries(request)
+    return add_weights(pairs.run(name, pairs.list_query_losses(queries), queries), pairs)
+
+
 def _compare_losses(pairs: Pairs, request: Request, options: Options) -> pl.DataFrame:
-    is_weighted = pairs.joint.is_weighted
+    is_weighted, is_ranking = pairs.joint.is_weighted, request.relation.has_queries
     name = "weighted_loss_differences" if is_weighted else "loss_differences"
-    moments = add_weights(pairs.run(name, pairs.list_losses(request)), pairs)
+    moments = _run_on_losses(pairs, request, name)
     n = moments["n"].cast(pl.Float64)
     effective = moments["effective"] if is_weighted else n
     stderr = (moments["variance"] / effective * n / (n - 1)).sqrt() * moments["_correction"]
@@ -150,32 +160,39 @@ def _compare_losses(pairs: Pairs, request: Request, options: Options) -> pl.Data
     outcome = apply_test(difference.to_numpy(), stderr.to_numpy(), options, sign=sign, df=df)
     note = (
         pl.when(pl.col("n") < 2)
-        .then(pl.lit("no test: one row"))
+        .then(pl.lit("no test: one query" if is_ranking else "no test: one row"))
         .when(is_alike)
-        .then(pl.lit("no test: the losses differ by the same amount in every row"))
+        .then(
+            pl.lit(
+                _ALIKE.format("values", "query") if is_ranking else _ALIKE.format("losses", "row")
+            )
+        )
         .otherwise(pl.lit(None, pl.String))
     )
-    method = name_test("paired_t", weighted=is_weighted)
+    method = name_test("paired_t", weighted=is_weighted, queries=is_ranking)
     return _select(moments, pairs, outcome, stderr.to_numpy(), method, note)
 
 
 def _compare_ranks(pairs: Pairs, request: Request, options: Options) -> pl.DataFrame:
-    rank_sums = add_weights(pairs.run("signed_ranks", pairs.list_losses(request)), pairs)
+    rank_sums = _run_on_losses(pairs, request, "signed_ranks")
+    what = "query" if request.relation.has_queries else "row"
     names = ("positive_ranks", "differing", "ties", "equal")
     ranks, n, ties, equal = (rank_sums[name].cast(pl.Float64).to_numpy() for name in names)
     outcome = apply_wilcoxon_test(ranks, n, ties, alternative=options.alternative)
     exact = apply_exact_wilcoxon_test(ranks, n, alternative=options.alternative)
     is_exact = (n <= MOST_EXACT) & (ties == 0) & (equal == 0)
     outcome = outcome._replace(p_value=np.where(is_exact, exact.p_value, outcome.p_value))
-    few = pl.lit("few rows differ: the normal approximation is poor")
+    some = "queries" if request.relation.has_queries else "rows"
+    few = pl.lit(f"few {some} differ: the normal approximation is poor")
     note = (
         pl.when(pl.col("differing") == 0)
-        .then(pl.lit("no test: no row differs"))
+        .then(pl.lit(f"no test: no {what} differs"))
         .when(~pl.Series(is_exact) & (pl.col("differing") < _FEW_RANKS))
         .then(few)
     )
     unknown = np.full(rank_sums.height, np.nan)
-    methods = [f"{TESTS['wilcoxon']}, {'exact' if e else 'normal'}" for e in is_exact]
+    test = name_test("wilcoxon", queries=request.relation.has_queries)
+    methods = [f"{test}, {'exact' if e else 'normal'}" for e in is_exact]
     return _select(rank_sums, pairs, outcome, unknown, pl.Series(methods, dtype=pl.String), note)
 
 

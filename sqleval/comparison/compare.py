@@ -211,7 +211,10 @@ def measure_differences(
         ).with_columns(difference=pl.col("value") - pl.col("baseline_value"))
     frame = _clip_to_range(frame, requests)
     call = {"paired": options.paired, "weighted": data.binding.is_weighted}
-    names = {format_request(each): name_test(test, **call) for each, test in chosen.items()}
+    names = {
+        format_request(each): name_test(test, **call, queries=each.relation.has_queries)
+        for each, test in chosen.items()
+    }
     named = pl.col("metric").replace_strict(names, return_dtype=pl.String)
     return explain_tests(frame.with_columns(pl.col("_method").fill_null(named)))
 
@@ -250,10 +253,12 @@ def _clip_to_range(frame: pl.DataFrame, requests: Sequence[Request]) -> pl.DataF
 def explain_tests(frame: pl.DataFrame) -> pl.DataFrame:
     """Return differences with ``method`` and ``note``, which says why there is no test."""
     has_test = pl.col("p_value").is_not_null()
+    both = pl.concat_str("note", "_note", separator="; ", ignore_nulls=True).replace("", None)
     return frame.with_columns(
         method=pl.col("_method"),
         note=pl.coalesce(
             pl.when(~has_test & pl.col("difference").is_not_null()).then("_note"),
+            pl.when(has_test).then(both),
             "note",
             "_note",
             pl.when(~has_test).then(pl.lit("no test: the difference has no standard error")),

@@ -15,18 +15,33 @@ from sqleval.catalog.catalogue import builtin
 from sqleval.catalog.contract import Relation
 from sqleval.catalog.request import Request
 from sqleval.common.columns import Column
-from sqleval.common.sql_text import (
-    select,
-    write_literal,
-    write_with,
-)
+from sqleval.common.sql_text import Value, select, write_literal, write_with
 from sqleval.compiler import rows, singles
 from sqleval.compiler.bin_rows import is_row_level, read_expressions
 from sqleval.compiler.classes import write_class, write_predicted_class
+from sqleval.compiler.queries import NAME, write_query_values
 from sqleval.compiler.requirements import collect_values
 from sqleval.compiler.rewrite import bind_query, write_sql
 from sqleval.resampling.cells import Input, write_rows
 from sqleval.resampling.values import replace_models
+
+
+class QueryPairs(NamedTuple):
+    """The values of models by query.
+
+    Attributes
+    ----------
+    ctes : dict of str to str
+        The CTEs; ``_usable_rows``, the last, has a row per query.
+    params : mapping of str to value
+        Their parameters.
+    columns : dict of str to str
+        Its columns of the values, by model.
+    """
+
+    ctes: dict[str, str]
+    params: Mapping[str, Value]
+    columns: dict[str | None, str]
 
 
 class Pairs(NamedTuple):
@@ -63,7 +78,9 @@ class Pairs(NamedTuple):
             for model, columns in self.data.binding.models
         }
 
-    def run(self, name: str, items: Mapping[str, Mapping[str, str]]) -> pl.DataFrame:
+    def run(
+        self, name: str, items: Mapping[str, Mapping[str, str]], queries: QueryPairs | None = None
+    ) -> pl.DataFrame:
         """Run a file of `sql/base` per slice (under the keys' reserved names) and model.
 
         Parameters
@@ -73,6 +90,8 @@ class Pairs(NamedTuple):
         items : mapping of str to mapping of str to str
             The columns of ``pairs`` (or ``losses``) per model, as SQL over the rows; ``weight`` is
             added.
+        queries : QueryPairs, optional
+            What takes the place of the rows for a metric of a ranking.
         """
         joint = self.joint
         joint_input = replace_input(self.data, joint)
@@ -81,7 +100,7 @@ class Pairs(NamedTuple):
         keys = joint.keys if is_one else (*joint.keys, "model")
         home = "losses" if "losses" in _list_reads(name) else "pairs"
         weight, where = "1", ""
-        if joint.is_weighted:
+        if joint.is_weighted and queries is None:
             weight, where = "CAST(weight AS DOUBLE)", "\nWHERE weight > 0"
         parts = [
             select(
@@ -93,7 +112,7 @@ class Pairs(NamedTuple):
             )
             for model, columns in items.items()
         ]
-        ctes = write_rows(joint, None)
+        ctes = write_rows(joint, None) if queries is None else {**queries.ctes}
         ctes[home] = "\nUNION ALL\n".join(parts)
         below = builtin().get(name).reads
         ctes |= {
@@ -102,7 +121,8 @@ class Pairs(NamedTuple):
             if step != home
         }
         query = write_sql(bind_query(builtin().get(name).query, keys, {}, {}))
-        frame = joint_input.run(write_with(ctes, query))
+        params = None if queries is None else queries.params
+        frame = joint_input.run(write_with(ctes, query), params)
         if is_one:
             frame = frame.with_columns(model=pl.lit(next(iter(items))))
         return frame
@@ -159,6 +179,40 @@ class Pairs(NamedTuple):
         return {
             model: {"loss": self._write_loss(request, name), "baseline_loss": baseline_loss}
             for model, (name,) in self.models.items()
+            if model != self.baseline
+        }
+
+    def write_queries(self, request: Request) -> QueryPairs:
+        """Return the values of a ranking's metric by query, where every model has one."""
+        binding, cluster = self.data.binding, self.data.cluster
+        values = write_query_values(binding, [request], write_presence(binding), cluster)
+        (value,) = values.columns.values()
+        columns: dict[str | None, str] = {
+            model: f"value_of_{i}" for i, model in enumerate(self.models, start=1)
+        }
+        own = [key for key in values.keys if key != binding.model_key]
+        named = dict(zip(own, [*self.joint.keys, *own[len(self.joint.keys) :]], strict=True))
+        items = {named[key]: key for key in own}
+        groups = [*own, "query"]
+        if cluster is not None:
+            items["cluster"] = "cluster"
+            groups.append("cluster")
+        items |= {
+            column: f"MAX(CASE WHEN {binding.model_key} = {write_literal(str(model))} "
+            f"THEN {value} END)"
+            for model, column in columns.items()
+        }
+        source = f"FROM {NAME}\nWHERE _usable\nGROUP BY {', '.join(groups)}"
+        having = f"\nHAVING COUNT({value}) = {len(columns)}"
+        ctes = {**values.ctes, "_usable_rows": select(items, source + having)}
+        return QueryPairs(ctes, values.params, columns)
+
+    def list_query_losses(self, queries: QueryPairs) -> dict[str, dict[str, str]]:
+        """Return the value of a query and that of the baseline, per model."""
+        baseline = queries.columns[self.baseline]
+        return {
+            str(model): {"loss": column, "baseline_loss": baseline}
+            for model, column in queries.columns.items()
             if model != self.baseline
         }
 

@@ -10,7 +10,6 @@ import polars as pl
 
 from sqleval.catalog.request import Request, format_request
 from sqleval.catalog.tasks import TASKS
-from sqleval.common.sql_text import Value
 from sqleval.comparison.clusters import (
     find_jackknife_errors,
     group_clusters,
@@ -28,10 +27,13 @@ from sqleval.comparison.pairs import (
 from sqleval.comparison.tests import FEW_ROWS_OF_A_CLASS
 from sqleval.comparison.verdict import find_signs
 from sqleval.compiler.intervals import MIN_PAIRS
+from sqleval.compiler.substitution import QUERIES
 from sqleval.inference.libraries import np
 from sqleval.inference.outcome import Outcome
 from sqleval.resampling.cells import EXACT_ROWS, Cells, count_cells
+from sqleval.resampling.completion import count_slices
 from sqleval.resampling.intervals import LEAST_DEFINED, find_intervals
+from sqleval.resampling.queries import round_values
 from sqleval.resampling.replicates import SAMPLE, evaluate_replicates
 from sqleval.resampling.rounding import (
     warn_of_change,
@@ -41,7 +43,6 @@ from sqleval.resampling.rounding import (
 )
 from sqleval.resampling.values import (
     Values,
-    create_values,
     group_requests,
     keep_further,
     remove_threshold,
@@ -88,7 +89,9 @@ def compare_resampled(
             cells = count_paired(pairs, group[0], scored=scored, is_large=is_large)
             keys, named = pairs.joint.keys, {}
         else:
-            cells = _count_unpaired(pairs, threshold, scored=scored, is_large=is_large)
+            cells = count_slices(
+                pairs.data, group, threshold, None, scored=scored, is_large=is_large
+            )
             if not jackknife and options.key is None:
                 cells = _number_by_model(cells, pairs.data.binding.keys[-1])
             keys = pairs.data.binding.keys
@@ -125,6 +128,8 @@ def count_paired(
     ``limits`` are those of `count_cells` on the number of cells.
     """
     binding, models = pairs.data.binding, pairs.models
+    if binding.has_queries:
+        return _count_paired_queries(pairs, request, is_large=is_large)
     is_decided = not scored and not binding.has_values
     names = {model: [f"of_{name}" for name in columns] for model, columns in models.items()}
     role = "prediction" if is_decided else binding.model_role
@@ -152,14 +157,11 @@ def count_paired(
     return count_cells(data, create, None, is_large=is_large, **limits)
 
 
-def _count_unpaired(pairs: Pairs, threshold: Value, *, scored: bool, is_large: bool) -> Cells:
-    """Count the rows with equal scores per model."""
-    binding = pairs.data.binding
-
-    def create(bits: int) -> Values:
-        return create_values(binding, bits, threshold, scored=scored)
-
-    return count_cells(pairs.data, create, None, is_large=is_large)
+def _count_paired_queries(pairs: Pairs, request: Request, *, is_large: bool) -> Cells:
+    """Count the queries with equal values of all models."""
+    ctes, params, columns = pairs.write_queries(request)
+    values = round_values(pairs.joint, request, ctes, params, columns)
+    return count_cells(replace_input(pairs.data, pairs.joint), values, None, is_large=is_large)
 
 
 def _number_by_model(cells: Cells, model: str) -> Cells:
@@ -205,6 +207,8 @@ def _summarize_bootstrap(
     ]
     intervals = _join_keys(intervals, pl.concat(parts), [*keys, "metric"])
     is_small = ~pl.lit(cells.is_clustered) & (pl.col("df") < MIN_PAIRS - 1)
+    few = FEW_ROWS_OF_A_CLASS
+    few = few if cells.definition is None else few.replace("rows of a class", QUERIES.plural)
     kind = "paired bootstrap" if options.paired or options.key else "bootstrap of different rows"
     none = (
         pl.when(pl.col("defined") < LEAST_DEFINED)
@@ -215,7 +219,7 @@ def _summarize_bootstrap(
         .then(pl.lit("no test: the difference is the same in all replicates"))
         .otherwise(
             pl.concat_str(
-                pl.coalesce("_few", pl.when(is_small).then(pl.lit(FEW_ROWS_OF_A_CLASS))),
+                pl.coalesce("_few", pl.when(is_small).then(pl.lit(few))),
                 "_weights",
                 separator="; ",
                 ignore_nulls=True,

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from sqleval.binding.binding import Binding
 from sqleval.catalog.request import Request, format_request
 from sqleval.common.names import find_nearest
 from sqleval.comparison.pairs import find_loss_step
@@ -50,7 +53,9 @@ WEIGHTED = {
 LINEARISED = ", linearised"
 
 
-def name_test(test: str, *, paired: bool = True, weighted: bool = False) -> str:
+def name_test(
+    test: str, *, paired: bool = True, weighted: bool = False, queries: bool = False
+) -> str:
     """Return a test in the words of `method`.
 
     Parameters
@@ -61,6 +66,8 @@ def name_test(test: str, *, paired: bool = True, weighted: bool = False) -> str:
         Whether the models have the same rows.
     weighted : bool
         Whether the rows have sampling weights.
+    queries : bool
+        Whether the queries of a ranking are compared instead of rows.
 
     Examples
     --------
@@ -68,6 +75,7 @@ def name_test(test: str, *, paired: bool = True, weighted: bool = False) -> str:
     'paired t-test of row losses, linearised'
     """
     name = TESTS[test] if paired else UNPAIRED.get(test, TESTS[test])
+    name = name.replace("of row losses", "over queries") if queries else name
     if not weighted or test not in WEIGHTED:
         return name
     return ("McNemar" if test == "mcnemar" else name) + LINEARISED
@@ -77,30 +85,44 @@ def find_allowed(request: Request, data: Input, *, paired: bool = True) -> list[
     """Return the tests that can compare two models by a metric, the best one first."""
     binding = data.binding
     allowed: list[str] = []
-    takes_rows_once = not (binding.has_counts or data.cluster)
     # The tests in closed form are of all rows as one, and not of a mean over folds.
-    takes_rows_once &= not averages_folds(request, binding)
-    has_losses = binding.has_two_classes or binding.has_values
-    is_mean = has_losses and find_loss_step(request) is not None
-    if takes_rows_once and binding.state is None:
-        if request.header.get("test") == "delong" and binding.has_two_classes:
-            allowed += ["delong", "delong_joint"] if paired else ["delong"]
-        if not paired:
-            is_rate = request.relation.interval == "wilson" and request.average is None
-            allowed += ["newcombe"] if is_rate else ["welch_t"] if is_mean else []
-        elif request.header.get("test") == "mcnemar":
-            allowed += ["mcnemar", "mcnemar_exact", "cochran_q"]
-        elif is_mean:
-            allowed += ["paired_t", "wilcoxon"]
+    takes_rows_once = not (binding.has_counts or data.cluster or binding.state is not None)
+    if takes_rows_once and not averages_folds(request, binding):
+        allowed = [*(_list_paired if paired else _list_unpaired)(request, binding)]
     if binding.is_weighted:
         allowed = [test for test in allowed if test in WEIGHTED]
-    if not binding.has_queries or not paired:
-        allowed += _list_resampled(data)
+    allowed += ["bootstrap"] if data.cluster is None else ["jackknife", "bootstrap"]
     return [*allowed, *OVER] if binding.over and paired else allowed
 
 
-def _list_resampled(data: Input) -> list[str]:
-    return ["jackknife", "bootstrap"] if data.cluster is not None else ["bootstrap"]
+def _is_area(request: Request, binding: Binding) -> bool:
+    return request.header.get("test") == "delong" and binding.has_two_classes
+
+
+def _is_mean(request: Request, binding: Binding) -> bool:
+    """Whether a metric is a mean of losses of rows, or of values of queries."""
+    has_losses = binding.has_two_classes or binding.has_values
+    return binding.has_queries or (has_losses and find_loss_step(request) is not None)
+
+
+def _list_paired(request: Request, binding: Binding) -> Iterator[str]:
+    """Yield the tests in closed form of models with the same rows."""
+    if _is_area(request, binding):
+        yield from ("delong", "delong_joint")
+    if request.header.get("test") == "mcnemar":
+        yield from ("mcnemar", "mcnemar_exact", "cochran_q")
+    elif _is_mean(request, binding):
+        yield from ("paired_t", "wilcoxon")
+
+
+def _list_unpaired(request: Request, binding: Binding) -> Iterator[str]:
+    """Yield the tests in closed form of models with different rows."""
+    if _is_area(request, binding):
+        yield "delong"
+    if request.relation.interval == "wilson" and request.average is None:
+        yield "newcombe"
+    elif _is_mean(request, binding):
+        yield "welch_t"
 
 
 def choose_test(request: Request, data: Input, test: str | None, *, paired: bool) -> str:
@@ -123,18 +145,16 @@ def choose_test(request: Request, data: Input, test: str | None, *, paired: bool
                 f"paired=False: {', '.join(allowed)}"
             )
         return test or allowed[0]
-    chosen = test or next(iter(allowed), None)
+    chosen = test or allowed[0]
     if chosen in allowed:
         if chosen in OVER:
             _refuse_slices_by_fold(chosen, data)
         if chosen == "corrected_t":
             _refuse_weighted_folds(request, data)
-        return str(chosen)
+        return chosen
     name = format_request(request)
     if test in OVER:
         raise RequestError(f"test={test!r} needs over=, the column of the folds or data sets")
-    if not allowed:
-        raise RequestError(f"{name}: there is no test for a task of {data.binding.task}")
     why = ""
     if data.binding.has_counts or data.cluster:
         why = "; no other takes counts or clusters"

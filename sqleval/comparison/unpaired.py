@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import polars as pl
@@ -46,12 +47,14 @@ def compare_unpaired(pairs: Pairs, tests: Mapping[Request, str], options: Option
     parts: list[pl.DataFrame] = []
     for request, test in tests.items():
         rows = evaluated.filter(pl.col("metric") == format_request(request))
-        compare = _compare_rates if test == "newcombe" else _compare_values
+        queries = request.relation.has_queries
+        compare = partial(_compare_values, queries=queries)
+        compare = _compare_rates if test == "newcombe" else compare
         sign = {"higher": 1.0, "lower": -1.0}.get(str(request.header["direction"]), 0.0)
         outcome, stderr, note = compare(rows, test, options, sign)
         columns: dict[str, Any] = dict(outcome.to_columns())
         columns["_stderr"] = pl.Series(stderr, dtype=pl.Float64).fill_nan(None)
-        method = name_test(test, paired=False, weighted=is_weighted)
+        method = name_test(test, paired=False, weighted=is_weighted, queries=queries)
         columns |= {"_method": pl.lit(method), "_note": note, "_weights": weights}
         named = add_note_on_weights(rows.with_columns(**columns))
         # Ranking takes longest: these values are those of the result, too.
@@ -89,7 +92,7 @@ def _compare_rates(
 
 
 def _compare_values(
-    rows: pl.DataFrame, test: str, options: Options, sign: float
+    rows: pl.DataFrame, test: str, options: Options, sign: float, *, queries: bool = False
 ) -> tuple[Outcome, Any, pl.Expr]:
     """Test a difference by the standard errors of both values, and Welch's degrees of freedom."""
     names = ("_value", "_stderr", "_effective")
@@ -108,7 +111,7 @@ def _compare_values(
     has_values = pl.col("_value").is_not_null() & pl.col("baseline_value").is_not_null()
     undefined = pl.coalesce("_note", "baseline_note")
     has_errors = pl.col("_stderr").is_not_null() & pl.col("baseline_stderr").is_not_null()
-    one, alike, warning = _explain(test)
+    one, alike, warning = _explain(test, queries=queries)
     is_constant = pl.Series(np.isnan(stderr))
     note = (
         pl.when(~has_values)
@@ -132,11 +135,12 @@ def _describe_weights() -> pl.Expr:
     return pl.concat_str(own, other, separator="; ", ignore_nulls=True).replace("", None)
 
 
-def _explain(test: str) -> tuple[str, str, pl.Expr]:
+def _explain(test: str, *, queries: bool) -> tuple[str, str, pl.Expr]:
     """Return why there is no standard error, why it is 0, and a warning."""
     if test == "welch_t":
-        one = "no test: one row of a model"
-        return one, "no test: all losses of a model are equal", pl.lit(None, pl.String)
+        row, losses = ("query", "values") if queries else ("row", "losses")
+        alike = f"no test: all {losses} of a model are equal"
+        return f"no test: one {row} of a model", alike, pl.lit(None, pl.String)
     notes = pl.concat_str("_note", "baseline_note", separator="; ", ignore_nulls=True)
     few = pl.when(notes.str.contains(FEW_ROWS, literal=True)).then(pl.lit(FEW_ROWS_OF_A_CLASS))
     is_certain = (pl.col("_stderr") == 0) | (pl.col("baseline_stderr") == 0)

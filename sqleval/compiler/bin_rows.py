@@ -9,7 +9,9 @@ from sqlglot import exp
 from sqleval.binding.binding import Binding
 from sqleval.catalog.contract import Relation, list_interval_columns
 from sqleval.catalog.header import CENTRE, VARIANCE
+from sqleval.catalog.parameters import format_value
 from sqleval.common.sql_text import (
+    Value,
     select,
     write_double,
     write_key_equality,
@@ -36,6 +38,12 @@ def is_row_level(relation: Relation) -> bool:
         and isinstance(relation.query, exp.Select)
         and not relation.query.find(exp.Window, exp.Where, exp.Join, exp.Group)
     )
+
+
+def describe_column(step: str, column: str, params: Mapping[str, Value]) -> str:
+    """Return a column of a step by name and parameters, such as ``log_losses.loss(eps=1e-15)``."""
+    arguments = ", ".join(f"{name}={format_value(value)}" for name, value in sorted(params.items()))
+    return f"{step}.{column}" + (f"({arguments})" if arguments else "")
 
 
 def read_expressions(query: exp.Query) -> dict[str, exp.Expr]:

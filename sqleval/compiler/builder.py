@@ -9,11 +9,12 @@ from sqlglot import exp
 from sqleval.binding.binding import Binding
 from sqleval.catalog.catalogue import Catalogue
 from sqleval.catalog.contract import Relation
-from sqleval.catalog.parameters import Param, format_value
+from sqleval.catalog.parameters import Param
 from sqleval.catalog.relations import WEIGHTS
+from sqleval.catalog.request import Request
 from sqleval.catalog.roles import name_argument
 from sqleval.common.sql_text import Value
-from sqleval.compiler.bin_rows import find_columns, is_row_level, write_binned_step
+from sqleval.compiler.bin_rows import describe_column, find_columns, is_row_level, write_binned_step
 from sqleval.compiler.bins import Bins, check_file_allows_bins
 from sqleval.compiler.buckets import Buckets
 from sqleval.compiler.classes import write_class_scores, write_param_rows
@@ -116,15 +117,13 @@ class InputRelations(ABC):
     def write_verdict(self, *, has_domain: bool) -> tuple[Mapping[str, str], str]:
         """Return the columns of the audit's verdict, and the join that supplies them."""
 
+    def write_kept_metric(self, request: Request, keys: Sequence[str]) -> MetricText | None:
+        """Return the text of a metric whose values the input holds; None if it is computed."""
+        return None
+
     def count_key_bits(self) -> int:
         """Return how many bits the keys of the bins take; see `Statement`."""
         return 0
-
-
-def describe_column(step: str, column: str, params: Mapping[str, Value]) -> str:
-    """Return a column of a step by name and parameters, such as ``log_losses.loss(eps=1e-15)``."""
-    arguments = ", ".join(f"{name}={format_value(value)}" for name, value in sorted(params.items()))
-    return f"{step}.{column}" + (f"({arguments})" if arguments else "")
 
 
 class Builder:
@@ -347,7 +346,7 @@ class Builder:
         scored = any(each.scored for each in scope.substitutions)
         bound |= {"score" if scored else "prediction"} if self.binding.classes else set()
         bound -= {*self.binding.further} if scored else set()
-        needed = {each.role for each in scope.substitutions if each.role == "query"}
+        needed = {each.role for each in scope.substitutions if each.role}
         for role in sorted((needed | relation.needs.get("predictions", frozenset())) - bound):
             if role == "score" and self.binding.has_several_classes:
                 raise RequestError(_PER_CLASS)

@@ -68,8 +68,9 @@ class _Metrics:
 
     def place(self, request: Request, relation: Relation, scope: Scope) -> PlacedMetric:
         """Write a metric; return the CTE that holds it and its columns there."""
-        text = self.builder.write_metric(relation, scope)
         substitutions = scope.substitutions
+        text = self.builder.relations.write_kept_metric(request, self.builder.keys(substitutions))
+        text = text or self.builder.write_metric(relation, scope)
         reasons = tuple(each.undefined for each in substitutions if each.undefined)
         if relation.header.get("across"):
             # The file itself aggregates over the keys of the innermost substitution.

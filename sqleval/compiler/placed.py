@@ -105,6 +105,8 @@ def list_parts(builder: Builder, placed: PlacedMetric, at: dict[str, str]) -> di
     parts = {"_effective": weights.write_effective_rows() if is_weighted else "a._used"}
     if "stderr" in columns:
         parts["_stderr"] = columns["stderr"]
+    if "degrees" in columns:
+        parts["_effective"] = f"({columns['degrees']} + 1)"
     if {"successes", "trials"} <= columns.keys():
         found = find_counts("successes", columns, weighted=is_weighted)
         parts |= dict(zip(COUNTS, found, strict=True))

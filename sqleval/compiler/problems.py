@@ -30,6 +30,13 @@ _WEIGHTS = ("1e-100", "1e100")
 
 _NULL_TEXT = "CAST(NULL AS VARCHAR)"
 
+#: What is wrong with states that have a query several times, after their number.
+DIVIDED = (
+    "queries are there several times in the states, slices or periods that are put together: the "
+    "metrics of a query cannot be computed from parts of its rows; keep the keys that tell them "
+    "apart in by= (--by), and read each state once"
+)
+
 #: A condition, and the SQL of the sentence to show when it holds.
 Case = tuple[str, str]
 
@@ -341,9 +348,15 @@ def write_problems(binding: Binding, checks: DomainChecks, origin: str = "_sourc
     return _write_first_problem(binding, cases, notice, domain=checks.is_needed)
 
 
-def write_domain_problems(binding: Binding, checks: DomainChecks) -> str:
-    """Return ``_problems`` of a state, whose rows were audited before: only scores are checked."""
+def write_state_problems(binding: Binding, checks: DomainChecks) -> str:
+    """Return ``_problems`` of a state, whose rows were audited before it was made.
+
+    What is left are scores outside 0 .. 1, and queries of which several rows have a part.
+    """
     cases = _check_domain(binding, checks)
+    if binding.has_queries and "query" in binding.role:
+        divided = _aggregate(binding, "SUM", "query_divided")
+        cases.append((f"{divided} > 0", concatenate((divided,), f" {DIVIDED}")))
     return _write_first_problem(binding, cases, _NULL_TEXT, domain=checks.is_needed)
 
 

@@ -34,7 +34,7 @@ def create_scope(request: Request, builder: Builder) -> Scope:
 def _is_arranged(request: Request, builder: Builder) -> bool:
     """Whether the metric depends on the order of rows within a score bin, which is unknown."""
     # A file that returns bounds itself needs no arrangements of the rows to find them.
-    if builder.bins is None or "low" in request.relation.columns:
+    if builder.bins is None or builder.binding.has_queries or "low" in request.relation.columns:
         return False
 
     def depends_on(step: str) -> bool:
@@ -91,7 +91,7 @@ def check_request(
     if not takes_weights and (binding.is_weighted or binding.has_counts):
         what = "weight=" if binding.is_weighted else "counts="
         raise RequestError(f"{what} is given and this metric cannot use weights")
-    if not takes_weights and (builder.bins is not None or binding.state is not None):
+    if not takes_weights and builder.bins is not None and not binding.has_queries:
         raise RequestError(
             "this metric cannot use weights, by which score bins (bins=, tolerance=) and states "
             "count equal rows"

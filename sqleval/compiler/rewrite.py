@@ -183,6 +183,11 @@ class MetricText(NamedTuple):
     keys: Mapping[str, str]
     frame: str
 
+    @classmethod
+    def create(cls, source: str, items: Mapping[str, str], keys: Mapping[str, str]) -> "MetricText":
+        """Return the text of a metric whose values are columns of a relation."""
+        return cls(f"FROM {source}", items, keys, f"SELECT\n  {_COLUMNS}\nFROM {source}")
+
     def select(self, columns: Sequence[str]) -> str:
         """Return the SELECT of columns, which are SQL with their aliases."""
         lines = ",\n".join(columns).replace("\n", "\n  ")

@@ -1,17 +1,21 @@
 """Writes the rows of states, which are counts and sums per score bin, into a statement."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Literal
 
 from sqlglot import exp
 
 from sqleval.binding.binding import SQUARES, Binding, Definition
 from sqleval.catalog.relations import WEIGHTS
+from sqleval.catalog.request import Request, format_request
 from sqleval.common.sql_text import Value, quote, select
+from sqleval.compiler.bin_rows import describe_column
 from sqleval.compiler.bins import Bins, check_binding_allows_bins
-from sqleval.compiler.builder import Builder, InputRelations, Plan, describe_column
+from sqleval.compiler.builder import Builder, InputRelations, Plan
 from sqleval.compiler.input_rows import RowRelations
-from sqleval.compiler.problems import DomainChecks, write_domain_problems
+from sqleval.compiler.problems import DomainChecks, write_state_problems
+from sqleval.compiler.rewrite import MetricText
 from sqleval.compiler.rows import write_further, write_source
 from sqleval.compiler.statement import Cte
 from sqleval.compiler.weights import audit_weights
@@ -31,6 +35,17 @@ def create_relations(binding: Binding, plan: Plan) -> InputRelations:
     if isinstance(plan, Bins):
         check_binding_allows_bins(binding)
     return RowRelations(binding, plan, dialect=binding.dialect)
+
+
+def name_values(request: Request) -> str:
+    """Return the text of a metric of one query: without what folds the values of several.
+
+    Examples
+    --------
+    >>> name_values(Request("ndcg", (("k", 3),), reduce="smallest"))
+    'ndcg(k=3)'
+    """
+    return format_request(replace(request, reduce=None, zero_division=None))
 
 
 class StateRelations(RowRelations):
@@ -60,7 +75,7 @@ class StateRelations(RowRelations):
         builder.add_cte("_grouped", sql, "MATERIALIZED")
         builder.add_cte("_audit", "")
         roles = [role for role in ("label", "prediction", "score") if role in self.binding.role]
-        names = [*self.binding.keys, *roles, *ends, *self._columns.values()]
+        names = [*self.binding.keys, *self.binding.folds, *roles, *ends, *self._columns.values()]
         items = {name: name for name in names}
         items |= {role: write_further(self.binding, role) for role in self.binding.further}
         items |= dict.fromkeys(WEIGHTS, "_rows")
@@ -78,15 +93,26 @@ class StateRelations(RowRelations):
         params: Mapping[str, Value],
     ) -> str:
         """Return the state's column for a row-level expression."""
+        needs_more = kind in ("centre", "squares")
+        way = "; for intervals, make the state with ci=True (--ci)" if needs_more else ""
+        return self._find_column(description, way)
+
+    def _find_column(self, description: str, way: str = "") -> str:
+        """Return the state's column of a description; raise `RequestError` without one."""
         if description not in self._columns:
             held = ", ".join(self._columns) or "no sums"
-            way = (
-                "; for intervals, make the state with ci=True (--ci)"
-                if kind in ("centre", "squares")
-                else ""
-            )
             raise RequestError(f"the state does not hold {description}; it holds {held}{way}")
         return self._columns[description]
+
+    def write_kept_metric(self, request: Request, keys: Sequence[str]) -> MetricText | None:
+        """Return the text of a metric of a ranking, whose values by query the state holds."""
+        if not self.binding.has_queries:
+            return None
+        column = self._find_column(name_values(request))
+        listed = {key: key for key in keys}
+        if "query" not in self.binding.role:
+            listed["query"] = "NULL AS query"  # drawn queries have no name
+        return MetricText.create("predictions", {"value": column}, listed)
 
     def is_decided(self, values: Mapping[str, Value]) -> bool:
         """Whether the state holds on which side of the threshold each of its rows is."""
@@ -105,11 +131,14 @@ class StateRelations(RowRelations):
         items["_used"] = "COALESCE(SUM(CASE WHEN _usable THEN _rows ELSE 0 END), 0)"
         if self.binding.is_weighted:
             items |= audit_weights("_usable", binned=True)
+        if self.binding.has_queries and "query" in self.binding.role:
+            query = "CASE WHEN _usable THEN query END"
+            items["query_divided"] = f"COUNT({query}) - COUNT(DISTINCT {query})"
         if domain:
             # The ends of a bin are its lowest and highest score.
             outside = "_usable AND (score_low < 0 OR score_high > 1)"
             items["score_outside"] = f"COALESCE(SUM(CASE WHEN {outside} THEN _rows ELSE 0 END), 0)"
         group = "\nGROUP BY " + ", ".join(self.binding.keys) if self.binding.keys else ""
         builder.ctes["_audit"] = Cte("_audit", select(items, f"FROM _grouped{group}"))
-        builder.add_cte("_problems", write_domain_problems(self.binding, checks))
+        builder.add_cte("_problems", write_state_problems(self.binding, checks))
         return domain

@@ -41,7 +41,7 @@ def compare(
         with ``cluster`` ``jackknife`` or ``bootstrap``; over the folds or data sets of
         ``over=`` also ``corrected_t``, ``friedman`` and ``nemenyi``. With ``paired=False``
         ``newcombe`` (rates), ``welch_t`` (means), ``delong``, ``bootstrap`` or ``jackknife``.
-        The best one for the metric if left out.
+        The best one for the metric if left out. Rankings are compared by query.
     alternative : {"two-sided", "greater", "less"}
         ``greater``: the model's value is above that of the baseline.
     paired : bool

@@ -72,9 +72,9 @@ def evaluate(
         the draws: equal seeds give equal intervals, whatever the threads, files, order of rows
         and engine.
     cluster : str, optional
-        The column of what rows belong to, such as a user. The bootstrap then draws whole
-        clusters, for all metrics. Rows without one are an error, or left out and counted
-        (``nulls="drop"``).
+        The column of what rows belong to, such as a user. The bootstrap then draws whole clusters,
+        for all metrics; without it rows, or the queries of a ranking. Rows without one are an
+        error, or left out and counted (``nulls="drop"``).
     bins : int, optional
         Round scores to this many significant bits, 1 to 30, and aggregate rows per rounded
         score; 11 bits are about three decimal digits. This is faster, its memory does not grow

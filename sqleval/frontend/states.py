@@ -30,7 +30,8 @@ def state(
     ----------
     metrics : str or sequence of str, optional
         Metrics whose sums over rows the state must hold; the default set of the task if left
-        out. Metrics of ranked scores need no sums: any state gives them.
+        out. Metrics of ranked scores need no sums: any state gives them. Of a ranking, the state
+        holds the value of each metric by query.
     by : str or sequence of str, optional
         Slice keys, instead of those of `scan`.
     grain, time : str, optional
@@ -49,6 +50,8 @@ def state(
         One row a slice, label, bin and side of each threshold: the keys, ``label``,
         ``score`` (the bin), ``score_low``, ``score_high``, ``n``, ``used`` (whether the rows
         are usable), the sums, and ``definition``, which says what they are. Sorted by the keys.
+        Of a ranking, one row a slice and query: the keys, ``query``, ``n``, ``used``, the values
+        and ``definition``.
 
     Raises
     ------

@@ -9,14 +9,14 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from sqleval.binding.binding import SQUARES, Binding, list_columns_read
+from sqleval.binding.binding import SQUARES, Binding, Definition, list_columns_read
 from sqleval.common.columns import Column
-from sqleval.common.counts import format_row_count
 from sqleval.common.sql_text import Value, quote, select, write_with
 from sqleval.compiler import rows
 from sqleval.compiler.weights import LEAST_SHARE, WHOLE, WHOLE_WEIGHT
 from sqleval.engines.base import Engine
 from sqleval.errors import DataError
+from sqleval.resampling.blocks import BLOCKS, describe_missing, write_block
 from sqleval.resampling.values import Values
 from sqleval.sources.source import Source
 
@@ -25,8 +25,6 @@ EXACT_ROWS = 2_000
 BITS = (9, 7, 5)
 #: Scores are rounded further until there are no more cells than this.
 _MOST_CELLS = 200_000
-#: The blocks into which clusters are hashed; a block is drawn whole.
-BLOCKS = 1_000
 #: Fewer blocks of clusters of equal size than this give intervals that are too narrow.
 FEW_BLOCKS = 40
 
@@ -92,21 +90,25 @@ class Cells(NamedTuple):
     keys : tuple of str
         The slice keys, then those of folds.
     roles : dict
-        The roles of the values, as `binding.roles.bind` takes them.
+        The roles of the values, as `binding.roles.bind` takes them; of a ranking, the column of
+        each model's values by query, or of the only one (None).
     bits : int
         The significant bits of the scores; 0 where they are exact.
     is_clustered : bool
         Whether blocks of clusters are drawn instead of rows.
     is_weighted : bool
         Whether rows with weights are drawn.
+    definition : Definition or None
+        The state of a ranking that drawn queries are; None where rows are drawn.
     """
 
     frame: pl.DataFrame
     keys: tuple[str, ...]
-    roles: Mapping[str, Any]
+    roles: Mapping[Any, Any]
     bits: int = 0
     is_clustered: bool = False
     is_weighted: bool = False
+    definition: Definition | None = None
 
     def count_units(self, by: Sequence[str]) -> pl.DataFrame:
         """Return the number of rows that can be drawn, or of blocks: ``by`` and ``size``.
@@ -143,7 +145,8 @@ class Cells(NamedTuple):
         """
         blocks = pl.col("unit").n_unique()
         bits = pl.when(pl.col("_is_rounded").any()).then(pl.lit(self.bits))
-        parts = [pl.format(", scores of {} bits", bits).fill_null("")]
+        what = "scores" if self.definition is None else "values"
+        parts = [pl.format(f", {what} of {{}} bits", bits).fill_null("")]
         few, frame = pl.lit(None, pl.String), self.frame
         if self.is_clustered:
             words = pl.when(blocks == 1).then(pl.lit("block")).otherwise(pl.lit("blocks"))
@@ -223,13 +226,13 @@ def write_cells(
     is_large : bool
         Whether there are more than `EXACT_ROWS` rows.
     """
-    binding, cluster = data.binding, data.cluster
+    binding, cluster = values.binding or data.binding, data.cluster
     is_weighted = binding.is_weighted and cluster is None
     keys = {key: key for key in (*binding.keys, *binding.folds)}
     block = {}
     if cluster is not None:
-        block = {"unit": _write_block(_count_blocks(data, cluster))}
-    ctes = write_rows(binding, predicate, cluster)
+        block = {"unit": write_block(_count_blocks(data, cluster))}
+    ctes = dict(values.ctes) or write_rows(binding, predicate, cluster)
     home, value_columns = "_usable_rows", dict(values.items)
     is_rounded = "TRUE" if values.is_rounded else "FALSE"
     is_pooled = "TRUE" if is_large or binding.state is not None else "FALSE"
@@ -296,18 +299,6 @@ def _write_sizes(binding: Binding) -> dict[str, str]:
     }
 
 
-def _write_block(blocks: int) -> str:
-    """Return the SQL of the block that a cluster is hashed into, from 1 on."""
-    # The first seven digits of the MD5 of its text, digit by digit: engines differ in how they
-    # read hexadecimal.
-    text = "MD5(CAST(cluster AS VARCHAR))"
-    digits = " + ".join(
-        f"(STRPOS('0123456789abcdef', SUBSTRING({text}, {i + 1}, 1)) - 1) * {16 ** (6 - i)}"
-        for i in range(7)
-    )
-    return f"({digits}) % {blocks} + 1"
-
-
 def _count_blocks(data: Input, cluster: Column) -> int:
     """Return the number of blocks: up to `BLOCKS` clusters have a block each."""
     name = f"s.{quote(cluster.name)}"
@@ -315,8 +306,11 @@ def _count_blocks(data: Input, cluster: Column) -> int:
     return BLOCKS if data.run(statement).item() > BLOCKS else 16**7
 
 
-def count_rows(data: Input) -> int:
-    """Return the number of rows that can be used."""
+def count_rows(data: Input, values: Values | None = None) -> int:
+    """Return the number of rows that can be used; with the values of queries, that of queries."""
+    if values is not None and values.ctes:
+        counted = write_with(values.ctes, "SELECT COUNT(*) AS n FROM _usable_rows")
+        return int(data.run(counted, values.params).item())
     ctes = write_rows(data.binding, None)
     size = "COUNT(*)" if data.binding.state is None else "SUM(_rows)"
     counted = write_with(ctes, f"SELECT {size} AS n FROM _usable_rows")
@@ -347,26 +341,25 @@ def count_cells(
     bits : sequence of int
         To how many significant bits; to fewer as long as there are more than ``most`` cells.
     """
-    binding = data.binding
-    keys = (*binding.keys, *binding.folds)
     exact = get_values(0)
+    binding = exact.binding or data.binding
+    keys = (*binding.keys, *binding.folds)
+    if is_large and exact.ctes:
+        is_large = count_rows(data, exact) > EXACT_ROWS
     coarser = iter(bits if is_large else (0,))
     used = next(coarser)
     values = get_values(used)
-    frame = data.run(write_cells(data, values, exact, predicate, is_large=is_large))
+    frame = _run_cells(data, values, exact, predicate, is_large=is_large)
     while frame["_is_rounded"].sum() > most and (fewer := next(coarser, 0)):
         used = fewer
         values = get_values(used)
-        frame = data.run(write_cells(data, values, exact, predicate, is_large=is_large))
+        frame = _run_cells(data, values, exact, predicate, is_large=is_large)
     frame = frame.with_columns(pl.col("mean").cast(pl.Float64))
     if data.cluster is not None:
-        if missing := frame.filter(pl.col("unit").is_null())["_rows"].sum():
-            raise DataError(
-                f"cluster={data.cluster.name!r} is NULL in {format_row_count(int(missing))}; "
-                "whole clusters are drawn, so that every row needs one"
-            )
+        if missing := int(frame.filter(pl.col("unit").is_null())["_rows"].sum()):
+            raise DataError(describe_missing(data.cluster, missing, of_queries=bool(values.ctes)))
         frame = frame.rename({"mean": "factor"}).with_columns(mean=pl.lit(1.0))
-        return Cells(frame, keys, values.roles, used, is_clustered=True)
+        return Cells(frame, keys, values.roles, used, True, definition=values.definition)
     # Numbered within a slice, so that a slice alone gets the same replicates.
     is_weighted = binding.is_weighted
     weights = ["_weight"] if is_weighted else []
@@ -378,4 +371,13 @@ def count_cells(
     if binding.keys:
         columns = {name: each.over(list(binding.keys)) for name, each in columns.items()}
     frame = frame.with_columns(**columns)
-    return Cells(frame, keys, values.roles, used, is_weighted=is_weighted)
+    return Cells(
+        frame, keys, values.roles, used, is_weighted=is_weighted, definition=values.definition
+    )
+
+
+def _run_cells(
+    data: Input, values: Values, exact: Values, predicate: str | None, *, is_large: bool
+) -> pl.DataFrame:
+    statement = write_cells(data, values, exact, predicate, is_large=is_large)
+    return data.run(statement, values.params)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from math import ceil
 from typing import NamedTuple, TypeGuard
 
@@ -13,9 +14,11 @@ from sqleval.catalog.request import PER_CLASS, Request, format_request
 from sqleval.common.sql_text import Value
 from sqleval.compiler.intervals import FEW_ROWS, INFINITE, MIN_PAIRS, read_range
 from sqleval.compiler.metric_rows import NO_CLOSED_FORM, NO_SUM, POOLED
+from sqleval.compiler.substitution import QUERIES
 from sqleval.errors import RequestError
 from sqleval.resampling.cells import EXACT_ROWS, Cells, Input, count_cells
 from sqleval.resampling.intervals import LEAST_DEFINED, find_intervals
+from sqleval.resampling.queries import create_query_values
 from sqleval.resampling.replicates import evaluate_replicates
 from sqleval.resampling.rounding import warn_of_change
 from sqleval.resampling.values import create_values, group_requests, remove_threshold
@@ -161,7 +164,7 @@ def find_standard_errors(
     """
     parts: list[pl.DataFrame] = []
     for group, threshold, scored in group_requests(data.binding, requests):
-        cells = _count(data, threshold, predicate, scored=scored, is_large=is_large)
+        cells = count_slices(data, group, threshold, predicate, scored=scored, is_large=is_large)
         parts.append(_compute(data, cells, group, options))
     # Only metrics per class have the column of classes.
     return pl.concat(parts, how="diagonal")
@@ -171,15 +174,21 @@ def _replace_note(frame: pl.DataFrame, where: pl.Expr, note: str) -> pl.DataFram
     return frame.with_columns(pl.when(where).then(pl.lit(note)).otherwise("note").alias("note"))
 
 
-def _count(
-    data: Input, threshold: Value, predicate: str | None, *, scored: bool, is_large: bool
+def count_slices(
+    data: Input,
+    requests: Sequence[Request],
+    threshold: Value,
+    predicate: str | None,
+    *,
+    scored: bool,
+    is_large: bool,
 ) -> Cells:
-    return count_cells(
-        data,
-        lambda bits: create_values(data.binding, bits, threshold, scored=scored),
-        predicate,
-        is_large=is_large,
-    )
+    """Count the rows with equal values, or the queries, of metrics that `group_requests` groups."""
+    if data.binding.has_queries:
+        get_values = create_query_values(data, requests[0], predicate)
+    else:
+        get_values = partial(create_values, data.binding, threshold=threshold, scored=scored)
+    return count_cells(data, get_values, predicate, is_large=is_large)
 
 
 def _compute(
@@ -212,6 +221,7 @@ def _compute(
         intervals = intervals.join(drawn, how="cross", maintain_order="left")
     least = {format_request(each): _find_least_size(each) for each in cell_requests}
     is_small = pl.col("degrees") < pl.col("metric").replace_strict(least) - 1
+    few = FEW_ROWS if cells.definition is None else FEW_ROWS.replace("rows", QUERIES.plural)
     method = pl.format(
         f"{_NAMES[options.method]}{{}}, {options.replicates:,} replicates", pl.col("_how")
     )
@@ -219,7 +229,7 @@ def _compute(
         pl.col("metric").replace_strict(names, return_dtype=pl.String),
         _method=method,
         _note=pl.concat_str(
-            pl.coalesce("_few", pl.when(is_small).then(pl.lit(FEW_ROWS))),
+            pl.coalesce("_few", pl.when(is_small).then(pl.lit(few))),
             "_weights",
             pl.lit(_warn_of_few_replicates(options)),
             _warn_of_bias(options),
@@ -339,10 +349,13 @@ def _join(
     why = explain_missing(pl.col("defined"), pl.col("_stderr"))
     why = pl.when(pl.col("_too_few")).then(pl.lit(TOO_FEW_CLUSTERS)).otherwise(why)
     changed = warn_of_change(pl.col("value"), pl.col("estimate"), pl.col("_bits"))
+    # What the statement notes of the value stays.
+    of_value = pl.when(pl.col("note") != NO_CLOSED_FORM).then("note")
     notes = {
-        name: pl.concat_str(note, changed, separator="; ", ignore_nulls=True).replace("", None)
+        name: pl.concat_str(of_value, note, changed, separator="; ", ignore_nulls=True)
         for name, note in (("has", pl.col("_note")), ("none", why))
     }
+    notes = {name: note.replace("", None) for name, note in notes.items()}
     return joined.with_columns(
         *(pl.when(has).then(sql).otherwise(end).alias(end) for end, sql in shifted.items()),
         method=pl.when(has).then(method).otherwise("method"),

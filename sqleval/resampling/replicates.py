@@ -22,6 +22,7 @@ from sqleval.engines.base import Engine
 from sqleval.engines.embedded import embedded
 from sqleval.errors import DataError
 from sqleval.resampling.cells import Cells
+from sqleval.resampling.queries import bind_queries
 from sqleval.sources.opening import open_source
 from sqleval.sources.source import Source
 
@@ -187,6 +188,8 @@ def bind_drawn(
     by_row : bool
         Whether a cell is as many rows as were drawn of it, instead of one with a weight.
     """
+    if cells.definition is not None:
+        return bind_queries(frame, cells, keys)
     # Whole numbers add up exactly as weights, too, and sums of counts are slow 16-byte numbers.
     frame = frame.with_columns(pl.col("n").cast(pl.Float64))
     roles: dict[str, Any] = {**cells.roles} | ({} if by_row else {"weight": "n"})

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from sqleval.binding.binding import Binding
+from sqleval.binding.binding import Binding, Definition
 from sqleval.catalog.request import Request
 from sqleval.catalog.roles import ROLES, name_argument
 from sqleval.common.sql_text import Value
@@ -18,11 +18,33 @@ from sqleval.resampling.rounding import write_number, write_rounded, write_score
 
 
 class Values(NamedTuple):
-    """The columns that cells tell apart, as SQL, their roles, and whether scores are rounded."""
+    """The columns that cells tell apart.
+
+    Attributes
+    ----------
+    items : mapping of str to str
+        The SQL of each column.
+    roles : mapping
+        Their roles; see `cells.Cells`.
+    is_rounded : bool
+        Whether scores are rounded.
+    ctes : mapping of str to str
+        For a ranking, the CTEs of its queries, ``_usable_rows`` the last.
+    params : mapping
+        Their parameters.
+    binding : Binding or None
+        For a ranking, the keys of its queries, each of which counts as a row.
+    definition : Definition or None
+        For a ranking, the state that its queries are.
+    """
 
     items: Mapping[str, str]
-    roles: Mapping[str, Any]
+    roles: Mapping[Any, Any]
     is_rounded: bool = False
+    ctes: Mapping[str, str] = {}
+    params: Mapping[str, Value] = {}
+    binding: Binding | None = None
+    definition: Definition | None = None
 
 
 def group_requests(
@@ -30,8 +52,11 @@ def group_requests(
 ) -> Iterator[tuple[list[Request], Value, bool]]:
     """Yield metrics that share their cells, their threshold, and whether they read scores.
 
-    The threshold is None for metrics without one.
+    The threshold is None for metrics without one. Each metric of a ranking has cells of its own.
     """
+    if binding.has_queries:
+        yield from (([each], None, True) for each in requests)
+        return
     groups: dict[tuple[Value, bool], list[Request]] = {}
     for request in requests:
         decided = request.depends_on("decisions")

@@ -30,6 +30,7 @@ from sqleval.compiler.bins import Bins, create_bins
 from sqleval.compiler.builder import Builder
 from sqleval.compiler.input_rows import RowRelations
 from sqleval.compiler.metrics import write_metrics
+from sqleval.compiler.queries import NAME, write_query_values
 from sqleval.compiler.rows import write_further, write_usable, write_zero_or_one
 from sqleval.compiler.singles import has_singles
 from sqleval.compiler.statement import Statement
@@ -54,15 +55,25 @@ class State(NamedTuple):
     schema: pl.Schema
 
 
+def _list_kept(binding: Binding) -> tuple[str, ...]:
+    """Return the roles beside label, score, prediction and weight that a state has as columns.
+
+    The metrics of a query are computed: of what they read, a state of a ranking has no more.
+    """
+    return ("query",) if binding.has_queries else binding.kept
+
+
 def _describe_roles(
     binding: Binding, label: str, timezone: str | None
 ) -> tuple[tuple[str, str], ...]:
     """Return the columns and options that the rows of two states must share to be merged."""
-    kept = binding.kept
+    kept = _list_kept(binding)
     described = {
         f"{ROLE_PREFIX}{role}" if role in kept else role: column.name
         for role, column in binding.roles
     }
+    if binding.has_queries and "weight" in described:
+        described["weight of rows"] = described.pop("weight")
     described |= {f"{MODEL_PREFIX}{name}": column.name for name, (column,) in binding.models}
     if "score" in binding.role:
         is_single = all(column.kind == "float32" for column in binding.score_columns)
@@ -101,6 +112,23 @@ def _add_period(
     return replace(binding, period=period)
 
 
+def _check_input(binding: Binding) -> None:
+    """Raise `RequestError` if rows of this kind have no state."""
+    if binding.classes or binding.has_counts or binding.over:
+        what = "counts= or over="
+        if binding.classes:
+            what = "a score per class; prediction= takes the predicted class, of several models too"
+        raise RequestError(f"a state is of a score or a decision, not of {what}")
+    if not binding.has_queries and (lost := find_unsupported(binding.further)) is not None:
+        raise RequestError(f"a state does not keep the values of {lost}=: leave it out")
+    if binding.is_expected:
+        raise RequestError("a state holds labels, and expected= has none")
+    if binding.sets:
+        raise RequestError("a state has all slice keys; sets= chooses among them afterwards")
+    if binding.state is not None:
+        raise RequestError("these rows are a state already; build states from predictions")
+
+
 def build_state(
     binding: Binding,
     source: Source,
@@ -117,19 +145,7 @@ def build_state(
 ) -> State:
     """Return the statement of a state; see `Predictions.state`."""
     bits = create_bins(bins).bits
-    if binding.classes or binding.has_queries or binding.has_counts or binding.over:
-        what = "a ranking, counts= or over="
-        if binding.classes:
-            what = "a score per class; prediction= takes the predicted class, of several models too"
-        raise RequestError(f"a state is of a score or a decision, not of {what}")
-    if (lost := find_unsupported(binding.further)) is not None:
-        raise RequestError(f"a state does not keep the values of {lost}=: leave it out")
-    if binding.is_expected:
-        raise RequestError("a state holds labels, and expected= has none")
-    if binding.sets:
-        raise RequestError("a state has all slice keys; sets= chooses among them afterwards")
-    if binding.state is not None:
-        raise RequestError("these rows are a state already; build states from predictions")
+    _check_input(binding)
     if by is not None:
         _, columns = engine.describe(source)
         keys = tuple(
@@ -137,9 +153,11 @@ def build_state(
         )
         binding = replace(binding, by=keys)
     binding = _add_period(binding, source, engine, grain, time, timezone)
+    requests = request.parse_all(metrics, binding.task, binding.has_score, catalogue=catalogue)
+    if binding.has_queries:
+        return _build_query_state(binding, engine, requests, grain, timezone)
     has_score = "score" in binding.role
     rows = RowRelations(binding, Bins(bits if has_score else 0), dialect=binding.dialect)
-    requests = request.parse_all(metrics, binding.task, binding.has_score, catalogue=catalogue)
     builder = Builder(rows, catalogue, ci=ci)
     rows.place(builder, None)
     for each in requests:
@@ -154,11 +172,47 @@ def build_state(
         _describe_roles(binding, str(label_type), timezone), grain or "", binding.key_names,
         tuple(sorted([*rows.columns_by_description, *([SQUARES] if binding.is_weighted else [])])),
     )  # fmt: skip
-    taken = {name.casefold() for name in (*RESERVED_COLUMNS, *binding.kept, *definition.columns)}
+    _check_keys(binding, definition)
+    return _write_statement(builder, rows, definition, label_type, engine)
+
+
+def _check_keys(binding: Binding, definition: Definition) -> None:
+    """Raise `RequestError` if a slice key has the name of a column of the state."""
+    names = (*RESERVED_COLUMNS, *_list_kept(binding), *definition.columns)
+    taken = {name.casefold() for name in names}
     for name in binding.key_names:
         if name.casefold() in taken:
             raise RequestError(f"by={name!r}: a state has a column of that name; rename the key")
-    return _write_statement(builder, rows, definition, label_type, engine)
+
+
+def _build_query_state(
+    binding: Binding,
+    engine: Engine,
+    requests: Sequence[request.Request],
+    grain: str | None,
+    timezone: str | None,
+) -> State:
+    """Return the statement of a ranking's state: a row per query, with the value of each metric."""
+    values = write_query_values(binding, requests)
+    builder = values.builder
+    builder.relations.place_audit(builder, values.checks)
+    roles = _describe_roles(binding, str(_find_label_type(binding)), timezone)
+    sums = tuple(sorted(values.columns))
+    definition = Definition(VERSION, binding.task, 0, roles, grain or "", binding.key_names, sums)
+    _check_keys(binding, definition)
+    keys = dict(zip(binding.key_names, binding.keys, strict=True))
+    items = {name: f"r.{key}" for name, key in keys.items()}
+    types: dict[str, Any] = dict(find_key_types(binding, engine))
+    items |= {"query": "r.query", "n": "CAST(r._rows AS BIGINT)", "used": "r._usable"}
+    types |= _find_further_type(binding, "query", engine)
+    types |= {"n": pl.Int64(), "used": pl.Boolean()}
+    items |= {text: f"r.{values.columns[text]}" for text in definition.columns}
+    types |= dict.fromkeys(definition.columns, pl.Float64())
+    items["definition"] = write_literal(json.dumps(definition._asdict()))
+    types["definition"] = pl.String()
+    order = [f"r.{keys[name]} NULLS LAST" for name in order_keys(binding.key_names)]
+    statement = builder.build_statement(items, NAME, [*order, "r.query NULLS LAST"])
+    return State(binding, statement, pl.Schema(types))
 
 
 def _find_label_type(binding: Binding) -> Any:
@@ -198,7 +252,7 @@ def _write_statement(
             if role in binding.role:
                 items[role] = write_zero_or_one(binding, role) if binding.has_two_classes else role
                 types[role] = label_type
-    for role in binding.kept:
+    for role in _list_kept(binding):
         items[role] = write_further(binding, role)
         types |= _find_further_type(binding, role, engine)
     if definition.bits:

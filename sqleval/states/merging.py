@@ -6,12 +6,27 @@ import json
 
 import polars as pl
 
-from sqleval.binding.binding import SQUARES
+from sqleval.binding.binding import SQUARES, Definition
 from sqleval.catalog.header import CENTRE, VARIANCE
+from sqleval.catalog.tasks import TASKS
 from sqleval.common.sql_text import quote, select, write_literal, write_squared_deviations
+from sqleval.compiler.problems import DIVIDED
 from sqleval.engines.embedded import embedded
+from sqleval.errors import RequestError
+from sqleval.sources.source import Source
 from sqleval.states.making import RESERVED_COLUMNS, order_keys
 from sqleval.states.reading import name_ending, open_states, read_definition
+
+
+def _refuse_divided(source: Source, definition: Definition) -> None:
+    """Raise `RequestError` if a query is in several rows, whose values cannot be added up."""
+    keys = [f"s.{quote(name)}" for name in definition.keys]
+    groups = "\nGROUP BY " + ", ".join(keys) if keys else ""
+    counted = f"SELECT COUNT(s.query) - COUNT(DISTINCT s.query) AS n\nFROM {source.relation} AS s"
+    statement = f"SELECT SUM(n) AS n FROM ({counted}\nWHERE s.used{groups})"
+    objects = source.objects([*definition.keys, "query", "used"])
+    if divided := embedded().run(statement, {}, [source], objects, pl.DataFrame).item():
+        raise RequestError(f"{divided} {DIVIDED}")
 
 
 def merge_states(states: object, *, verify: bool = False) -> pl.LazyFrame:
@@ -28,6 +43,8 @@ def merge_states(states: object, *, verify: bool = False) -> pl.LazyFrame:
     """
     source = open_states(states, verify=verify)
     source, columns, definition = read_definition(source)
+    if TASKS[definition.task].has_queries:
+        _refuse_divided(source, definition)
     # The integer columns are the same for all rows of a bin; the others are sums.
     shared = [name for name in definition.columns if columns[name].kind in ("integer", "hugeint")]
     roles = [role for role in ("label", "prediction", "score") if role in columns]

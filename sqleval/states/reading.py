@@ -102,7 +102,7 @@ def merge_definitions(source: Source, columns: Columns) -> Definition:
     differing = [key for key in keys if len(texts[key]) > 1]
     keys = [key for key in keys if key not in differing]
     sums = [name for name in first.columns if all(name in each.columns for each in definitions)]
-    needed = [*keys, *sums, *(["label"] if not TASKS[first.task].has_values else [])]
+    needed = [*keys, *sums, *(["label"] if TASKS[first.task].has_classes else [])]
     needed += ["weight", SQUARES] if "weight" in dict(first.roles) else []
     needed += ["score", "score_low", "score_high"] if first.bits else []
     needed += first.further

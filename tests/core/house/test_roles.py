@@ -307,12 +307,21 @@ def test_values_of_each_kind_are_kept(
     assert compute_all(with_role) == pytest.approx(compute_all(without))
 
 
-def test_a_role_that_is_not_kept_is_refused() -> None:
-    bound = sqleval.scan(ROWS, label="y", score="a", qid="user", task="binary")
-    with pytest.raises(RequestError, match="bins= does not keep the values of qid=: leave it out"):
+def test_a_role_that_is_not_kept_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(ROLES, "lost", RoleFacts("lost", "class", "A role.", is_kept=False))
+    bound = sqleval.scan(ROWS, label="y", score="a", lost="user")
+    with pytest.raises(RequestError, match="bins= does not keep the values of lost=: leave it out"):
         bound.evaluate("roc_auc", bins=8).collect()
-    with pytest.raises(RequestError, match="a state does not keep the values of qid=: leave it"):
+    with pytest.raises(RequestError, match="a state does not keep the values of lost=: leave it"):
         bound.state("roc_auc")
+
+
+def test_the_query_of_rows_is_kept_in_other_tasks() -> None:
+    bound = sqleval.scan(ROWS, label="y", score="a", qid="user", task="binary")
+    plain = sqleval.scan(ROWS, label="y", score="a").evaluate("roc_auc", bins=8).collect()
+    assert bound.evaluate("roc_auc", bins=8).collect()["value"].item() == plain["value"].item()
+    back = sqleval.from_state(bound.state("roc_auc", bins=8).collect()).evaluate("roc_auc")
+    assert back.collect()["value"].item() == plain["value"].item()
 
 
 def test_an_unknown_argument_is_refused() -> None:

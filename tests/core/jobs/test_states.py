@@ -323,8 +323,8 @@ def test_wrong_states_are_refused(lake: Lake) -> None:
         check_job(weekly(lake, from_state="preds").job())
     with pytest.raises(RequestError, match="the state does not hold"):
         check_job(weekly(lake, metrics=["expected_calibration_error(bins=9)"]).job())
-    with pytest.raises(RequestError, match="a state is of a score or a decision"):
-        check_job(lake.job(states="states", qid="seg", by=None, metrics=["ndcg"]))
+    with pytest.raises(RequestError, match="a state is of a score or a decision, not of counts"):
+        check_job(lake.job(states="states", counts="key"))
 
 
 def test_one_state_that_cannot_be_read(lake: Lake) -> None:
@@ -354,3 +354,30 @@ def test_late_labels_remake_the_state(lake: Lake) -> None:
     assert (
         open_job_store(read_job(lake.folder / "job.yml")).read("sqleval_history", "weekly").height
     )
+
+
+def test_states_of_a_ranking_give_weeks(lake: Lake) -> None:
+    """A query is of one day and slice; with rows of several it has no value of the week."""
+    days = rows(days=6).with_columns(visit=pl.format("{}/{}/{}", "day", "seg", pl.col("key") % 7))
+    lake.put(days)
+    ranking = {"metrics": ["ndcg", "ndcg(k=3)"], "gates": None, "ci": 0.95}
+    lake.spec |= ranking | {"qid": "visit"}
+    lake.backfill()
+    other = weekly(lake, **ranking, qid=None)
+    done = other.run(backfill=True)
+    assert not done.errors
+    found = other.history().filter(job="weekly", slice="{}").sort("period", "metric")
+    expected = [
+        sqleval.scan(part, label="y", score="p", qid="visit").evaluate(ranking["metrics"], ci=0.95)
+        for part in (
+            days.filter(pl.col("day").dt.day() <= 4),
+            days.filter(pl.col("day").dt.day() > 4),
+        )
+    ]
+    columns = ["metric", "value", "low", "high", "n"]
+    frames = [each.collect().select(columns) for each in expected]
+    assert found.select(columns).rows() == [pytest.approx(row) for row in pl.concat(frames).rows()]
+    lake.spec |= {"qid": "seg"}
+    assert not lake.run(backfill=True, changes={"states": {"folder": "others", "bins": 12}}).errors
+    done = weekly(lake, **ranking, qid=None, from_state="others").run(backfill=True)
+    assert "queries are there several times" in done.errors[0]
