@@ -1,1 +1,1 @@
-"""Engines run a statement and give Arrow."""
+"""Engines run a statement and return Arrow."""

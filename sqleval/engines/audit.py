@@ -1,4 +1,4 @@
-"""Raises or warns by the audit that a statement returns with its rows."""
+"""Raises or warns about bad rows, as the audit columns of a result report them."""
 
 import warnings
 
@@ -16,14 +16,14 @@ def report_audit(problem: str | None, notice: str | None) -> None:
 
 
 def remove_audit(frame: pl.DataFrame, *, warn: bool = True) -> pl.DataFrame:
-    """Return a result without ``_problem`` and ``_notice``; raise or warn if they say something.
+    """Return a result without ``_problem`` and ``_notice``; raise or warn if they are not NULL.
 
     Parameters
     ----------
     frame : polars.DataFrame
         The rows of a statement; all have the same audit.
     warn : bool
-        Whether to warn; not where another statement over the same rows does.
+        Whether to warn. False if another statement over the same rows warns.
 
     Raises
     ------

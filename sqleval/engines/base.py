@@ -14,7 +14,7 @@ from sqleval.sources.opening import open_source
 from sqleval.sources.source import Source
 
 T = TypeVar("T")
-#: How the message of an error of an engine begins, by its kind.
+#: Beginning of an engine's error message, by class of the error.
 BEGINNINGS: Mapping[type[SqlevalError], str] = {
     SourceError: "cannot read {}",
     DataError: "a value of {} cannot be used",
@@ -23,18 +23,19 @@ BEGINNINGS: Mapping[type[SqlevalError], str] = {
 
 
 class Engine(ABC):
-    """What runs statements where the rows are.
+    """Base class of engines, which run statements where the rows are.
 
-    A statement comes as text in the SQL of DuckDB with ``$parameters``, which the engine binds or
-    writes out. Before it runs, the ``objects`` of its sources are registered under their names,
-    and afterwards they are gone. Results leave as objects with ``__arrow_c_stream__``.
+    A statement is text in DuckDB's SQL. The engine binds its ``$parameters`` or writes them out.
+    The ``objects`` of its sources are registered under their names while the statement runs.
+    Results are objects with ``__arrow_c_stream__``.
 
     Attributes
     ----------
     dialect : str
-        The SQL that it reads, as `sqlglot` calls it. Only ``duckdb`` has twins of SQL files.
+        `sqlglot`'s name of the engine's SQL dialect. Only ``duckdb`` has twins of SQL files.
     looks_ahead : bool
-        Whether the first scores of a large source are read to choose rows, groups or bins.
+        Whether the compiler reads the first scores of a large source, to choose between rows,
+        groups and bins.
     is_distributed : bool
         Whether a statement runs as tasks on several machines, so that no window may hold all rows.
     """
@@ -44,12 +45,12 @@ class Engine(ABC):
     is_distributed: bool = False
 
     def open(self, source: object, query: str | None, name: str) -> Source:
-        """Return a table's name, or whatever else the engine reads, as a source.
+        """Return the source of a table's name, or of another object that the engine reads.
 
         Parameters
         ----------
         source : object
-            What the user gives.
+            The table, path or object that the user passes.
         query : str or None
             A SELECT in the engine's own SQL, instead of a source.
         name : str
@@ -63,7 +64,7 @@ class Engine(ABC):
         return open_source(source, query=query, name=name, table=True)
 
     def open_files(self, files: Sequence[str], name: str) -> Source:
-        """Return files, which a job has listed, as a source.
+        """Return the source of files that a job has listed.
 
         Raises
         ------
@@ -74,9 +75,9 @@ class Engine(ABC):
 
     @abstractmethod
     def describe(self, source: Source) -> tuple[Source, dict[str, Column]]:
-        """Return the source as it is to be read, and its columns by name.
+        """Return the source as statements must read it, and its columns by name.
 
-        Their types are those of `common.columns`.
+        The types have the names of `common.columns`.
 
         Raises
         ------
@@ -86,7 +87,7 @@ class Engine(ABC):
 
     @abstractmethod
     def check_condition(self, source: Source, condition: str) -> None:
-        """Raise `EngineError` if a row of the source, as ``s``, cannot be judged by a condition."""
+        """Raise `EngineError` if the engine cannot evaluate a condition on rows ``s``."""
 
     @abstractmethod
     def run(
@@ -100,17 +101,17 @@ class Engine(ABC):
     ) -> T:
         """Run a statement and return what ``take`` makes of its rows (``__arrow_c_stream__``).
 
-        ``key_bits`` is the size of the keys of its largest grouping, where they are whole numbers
-        that are only counted; 0 elsewhere.
+        ``key_bits`` is the number of bits of the keys of the largest GROUP BY, if the keys are
+        whole numbers and the statement only counts them; otherwise 0.
 
         Raises
         ------
         SourceError, DataError, EngineError
-            As the cause is; the statement is an attribute of the error.
+            By the cause. The error has the statement as an attribute.
         """
 
     def write_sql(self, statement: str, objects: Mapping[str, object]) -> str:
-        """Return a statement without parameters as it runs, for people to read."""
+        """Return a statement without parameters as the engine runs it, for display."""
         return statement
 
     def rows(
@@ -121,7 +122,7 @@ class Engine(ABC):
         objects: Mapping[str, object],
         key_bits: int = 0,
     ) -> list[tuple[Any, ...]]:
-        """Run a statement whose number of rows does not grow with the data; return them."""
+        """Return the rows of a statement whose number of rows does not grow with the data."""
 
         def take(stream: Any) -> list[tuple[Any, ...]]:
             from polars import DataFrame  # late: not every command needs it
@@ -166,7 +167,7 @@ class Engine(ABC):
         return RequestError(f"the engine of {self.dialect} cannot {what}")
 
     def predicate_sql(self, predicate: Any) -> str | None:
-        """Return a Polars predicate as SQL; None where the engine cannot express it."""
+        """Return a Polars predicate as SQL; None if the engine cannot express it."""
         return None
 
     def configure(self, settings: Mapping[str, str | int]) -> None:
@@ -175,8 +176,8 @@ class Engine(ABC):
 
     @abstractmethod
     def open_soon(self) -> None:
-        """Begin to start the engine in the background, if that takes time."""
+        """Start the engine in the background, if starting it takes time."""
 
     @abstractmethod
     def close(self) -> None:
-        """Cancel what runs and free what the engine holds."""
+        """Cancel running statements and free the engine's resources."""

@@ -14,7 +14,7 @@ from sqleval.engines.connected import Connected, write_empty
 from sqleval.engines.warehouse import Translated
 from sqleval.errors import DataError, EngineError, SourceError, SqlevalError, get_first_line
 
-#: BigQuery's name of a type, and the one of `common.columns`; others are spelled alike.
+#: The name in `common.columns` of each type that BigQuery names differently.
 _TYPES = {
     "BOOL": "BOOLEAN",
     "INTEGER": "BIGINT",
@@ -29,9 +29,9 @@ _TYPES = {
     "BYTES": "BLOB",
 }
 _NESTED = "STRUCT(...)"
-#: The reasons of errors over a table that does not exist or may not be read.
+#: Reasons in errors about a missing or unreadable table.
 _UNREADABLE = {"notFound", "accessDenied"}
-#: The beginnings of errors over a value in the rows, which have no reason of their own.
+#: Beginnings of messages about a bad value in the rows. BigQuery has no reason for these errors.
 _VALUES = (
     "bad ", "division by zero", "double overflow", "floating point error", "int64 overflow",
     "invalid date", "invalid time", "numeric overflow",
@@ -39,7 +39,7 @@ _VALUES = (
 
 
 def _name_type(field: Any) -> str:
-    """Return the name in `common.columns` of the type of a column."""
+    """Return the type of a column, by its name in `common.columns`."""
     if field.mode == "REPEATED" or field.fields:
         return _NESTED
     kind: str = field.field_type
@@ -47,7 +47,7 @@ def _name_type(field: Any) -> str:
 
 
 class BigQuery(Connected):
-    """BigQuery by a client of Google's; see `connected.Connected`."""
+    """BigQuery, through Google's client; see `connected.Connected`."""
 
     name = "BigQuery"
     dialect = "bigquery"
@@ -61,9 +61,9 @@ class BigQuery(Connected):
     ) -> pl.DataFrame:
         job = self._connection.query(translated.text)
         on_start(lambda: self._connection.cancel_job(job.job_id, location=job.location))
-        # Without Google's library for that, JSON travels and the client makes Arrow of it.
-        travels = find_spec("google.cloud.bigquery_storage") is not None
-        return pl.DataFrame(job.result().to_arrow(create_bqstorage_client=travels))
+        # Without Google's storage library, the client downloads JSON and converts it to Arrow.
+        has_storage = find_spec("google.cloud.bigquery_storage") is not None
+        return pl.DataFrame(job.result().to_arrow(create_bqstorage_client=has_storage))
 
     def _list_errors(self) -> tuple[type[Exception], ...]:
         return (
@@ -74,7 +74,7 @@ class BigQuery(Connected):
     def _judge(self, error: Any, text: str) -> tuple[type[SqlevalError], str]:
         every: list[Any] = list(getattr(error, "errors", ()))
         listed = [cast("dict[str, str]", each) for each in every if isinstance(each, dict)]
-        # Below the message of the error itself stand the location and the job.
+        # The later lines of the error hold the location and the job.
         reason = next(
             (each["message"].splitlines()[0] for each in listed if each.get("message")),
             get_first_line(error),

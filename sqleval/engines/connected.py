@@ -1,4 +1,4 @@
-"""What the warehouses that are reached by the user's own connection share."""
+"""Base class of warehouses that run statements on the user's connection."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def write_empty(text: str) -> str:
 
 
 class Connected(Warehouse):
-    """A warehouse by the user's own connection; see `base.Engine`.
+    """A warehouse that is reached by the user's own connection; see `base.Engine`.
 
-    Statements wait for each other.
+    It runs one statement at a time.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class Connected(Warehouse):
         An open connection; it stays open when the engine is closed.
     """
 
-    #: Whether the warehouse shows names that are not quoted in capitals.
+    #: Whether the warehouse folds names without quotes to upper case.
     folds: ClassVar[bool] = False
 
     def __init__(self, connection: Any) -> None:
@@ -47,13 +47,13 @@ class Connected(Warehouse):
 
     @abstractmethod
     def _describe(self, text: str) -> Sequence[Column]:
-        """Return the columns of a SELECT, which reads no rows."""
+        """Return the columns of a SELECT, without reading rows."""
 
     @abstractmethod
     def _execute(
         self, translated: Translated, on_start: Callable[[Callable[[], object]], object]
     ) -> pl.DataFrame:
-        """Return the rows of a statement; hand over what cancels it as soon as it runs."""
+        """Return the rows of a statement; at its start, pass ``on_start`` a cancelling function."""
 
     @abstractmethod
     def _list_errors(self) -> tuple[type[Exception], ...]:
@@ -61,7 +61,7 @@ class Connected(Warehouse):
 
     @abstractmethod
     def _judge(self, error: Any, text: str) -> tuple[type[SqlevalError], str]:
-        """Return the kind of a driver's error by what it says, and its reason."""
+        """Return the class of error to raise for a driver's error, and the reason."""
 
     def open(self, source: object, query: str | None, name: str) -> Source:
         """Return a table or a query as a source.
@@ -69,7 +69,7 @@ class Connected(Warehouse):
         Raises
         ------
         RequestError
-            If it is something else.
+            If the source is something else.
         """
         check_source(source, query, f"a connection to {self.name}")
         relation = self._write_table(str(source)) if query is None else write_subquery(query)
@@ -77,7 +77,7 @@ class Connected(Warehouse):
         return Source(quote(name), name=name, make=lambda _: relation, label=label)
 
     def _write_table(self, name: str) -> str:
-        """Return the name of a table as the user spells it: what is not quoted may be folded."""
+        """Return a table's name in the warehouse's SQL, quoted only where the user has quotes."""
         try:
             table = exp.to_table(name, dialect=self.dialect)
         except (SqlglotError, TypeError):  # sqlglot raises both
@@ -101,7 +101,7 @@ class Connected(Warehouse):
         return source, {column.name: column for column in columns}
 
     def check_condition(self, source: Source, condition: str) -> None:
-        """Raise `EngineError` if a row of the source cannot be judged by ``condition``."""
+        """Raise `EngineError` if the warehouse cannot evaluate a condition on rows ``s``."""
         text = f"SELECT 1 AS one FROM {source.relation} AS s WHERE {condition}"
         text = self.translate(text, {}, source.objects([])).text
         with self._convert_errors(text, source.label, EngineError), self._lock:
@@ -113,7 +113,7 @@ class Connected(Warehouse):
         def work() -> pl.DataFrame:
             with self._lock:
                 frame = self._execute(translated, running.append)
-            # A step is read by *: its names are not quoted.
+            # SELECT * lists no names, so the warehouse's names count, which it may have folded.
             columns = [name.lower() for name in frame.columns] if self.folds else frame.columns
             frame.columns = columns if "*" in translated.names else list(translated.names)
             return frame.with_columns(selectors.decimal().cast(pl.Float64))

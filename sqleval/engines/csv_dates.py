@@ -1,7 +1,7 @@
-"""Which format the dates of CSV files have: one for all files of a source.
+"""Chooses the date format of CSV files: one for all files of a source.
 
-DuckDB guesses it from the first rows of a file. For 09/11/2018 it takes the day before the month,
-also where 09/13/2018 follows in another file or below these rows.
+DuckDB guesses the format from the first rows of a file. It reads 09/11/2018 as 9 November even if
+09/13/2018 follows in another file or in later rows.
 """
 
 import re
@@ -16,9 +16,9 @@ from sqleval.common.sql_text import quote, write_literal
 from sqleval.engines.duckdb_connection import connect, convert_errors
 from sqleval.sources.source import Source
 
-#: A format of DuckDB's: day, month and year in some order, and perhaps a time of the day.
+#: A date format of DuckDB: day, month and year in any order, and perhaps a time of day.
 _FORMAT = re.compile(r"%([dmyY])(\W)%([dmyY])\2%([dmyY])(.*)")
-#: The option of DuckDB's reader for the format of a kind of column.
+#: The option of DuckDB's reader for the format, by kind of column.
 _OPTIONS: Mapping[Kind, str] = {"date": "dateformat", "timestamp": "timestampformat"}
 
 
@@ -37,19 +37,20 @@ def find_option(text_format: str) -> str:
 def settle_dates(source: Source, columns: Mapping[str, Column]) -> Source:
     """Return a source of CSV files whose dates have the one format that fits all rows.
 
-    Columns whose dates have two readings, or none, are texts that cannot be used.
+    If several formats fit and read a date differently, or none fits, the date columns become texts
+    that cannot be used.
 
     Parameters
     ----------
     source : Source
-        Any source; one that is not of CSV files is returned as it is.
+        Any source. It is returned unchanged if it does not read CSV files.
     columns : mapping of str to Column
         Its columns, with the types that the engine has guessed.
     """
     options = {
         name: _OPTIONS[column.kind]
         for name, column in columns.items()
-        # A format that is stated settles the columns of its kind.
+        # A format in the reader's options decides all columns of its kind.
         if column.kind in _OPTIONS and f", {_OPTIONS[column.kind]} = " not in source.reader_options
     }
     if not source.text_reader.startswith("read_csv") or not options:
@@ -60,7 +61,7 @@ def settle_dates(source: Source, columns: Mapping[str, Column]) -> Source:
         for name, option in options.items()
         if (match := _FORMAT.fullmatch(guessed.get(option, ""))) and match[1] != "Y"
     }
-    # By name, each file would have a format of its own.
+    # With union_by_name DuckDB would guess a format for each file.
     stated = guessed if ", union_by_name = " in source.reader_options else {}
     if not parts:
         return _add_options(source, stated)
@@ -74,7 +75,7 @@ def settle_dates(source: Source, columns: Mapping[str, Column]) -> Source:
     reason = (
         f"has dates such as {example!r}, which can be read as {listed}"
         if fitting
-        else f"has dates of which no one format fits all ({listed})"
+        else f"has dates that no single format fits ({listed})"
     )
     option, text = next((options[name], text) for name, text in orders[0].items())
     reason += (
@@ -93,7 +94,7 @@ def _run(source: Source, statement: str) -> Sequence[Any]:
 
 
 def _guess_formats(source: Source, options: Set[str]) -> dict[str, str]:
-    """Return the guesses of DuckDB for the first file that has such columns, by option."""
+    """Return DuckDB's guesses, by option, for the first file with such columns."""
     guessed: dict[str, str] = {}
     for file in source.files:
         path = write_literal(escape(file))
@@ -106,9 +107,9 @@ def _guess_formats(source: Source, options: Set[str]) -> dict[str, str]:
 
 
 def _list_orders(parts: Mapping[str, re.Match[str]]) -> list[dict[str, str]]:
-    """Return the format of each column for each order of day, month and year in use.
+    """Return the format of each column, for each usual order of day, month and year.
 
-    The order is one for all columns.
+    All columns have the same order.
     """
     are_short = all("y" in match.group(1, 3, 4) for match in parts.values())
     orders = ("dmy", "mdy", "ymd") if are_short else ("dmy", "mdy")

@@ -16,7 +16,7 @@ from sqleval.errors import SqlevalError
 
 
 class Databricks(Connected):
-    """A warehouse or cluster of Databricks by a connection of its connector; see `Connected`."""
+    """A warehouse or cluster of Databricks, through its connector; see `Connected`."""
 
     name = "Databricks"
     dialect = "databricks"
@@ -48,5 +48,5 @@ def _write_type(described: Any, field: Any) -> str:
     _, word, _, _, precision, scale, _ = described
     if word == "decimal":
         return f"decimal({precision},{scale})"
-    # Both of its types of times have one name here, and differ in Arrow.
+    # The description calls both types of times "timestamp"; the Arrow type tells them apart.
     return "timestamp_ntz" if word == "timestamp" and field.type.tz is None else word

@@ -48,7 +48,7 @@ logger = logging.getLogger("sqleval")
 def _parse_statement(statement: str) -> Any:
     """Parse a statement once: a long one takes longer to parse than to plan.
 
-    The result belongs to no connection; several may run it at the same time.
+    The result belongs to no connection; several connections may run it at the same time.
     """
     with connect([], {}) as con:
         (parsed,) = con.extract_statements(statement)
@@ -56,17 +56,17 @@ def _parse_statement(statement: str) -> Any:
 
 
 def _create_relation(con: Any, statement: str, params: dict[str, Value]) -> Any:
-    """Return the rows of a statement as a relation, which runs when it is read."""
+    """Return a relation of a statement, which runs when its rows are read."""
     return con.sql(statement, params=params)
 
 
 def _keep_rows(con: Any, statement: str, params: dict[str, Value]) -> Any:
     """Run a statement and return its rows, in their order, as a relation of a table.
 
-    A relation of a statement is planned twice, for its columns and to run it: of few rows that is
-    most of the time.
+    DuckDB plans a relation of a statement twice, for its columns and to run it. For few rows that
+    is most of the time.
     """
-    if not duckdb.__version__.startswith("1."):  # which has no setting of a session, and keeps it
+    if not duckdb.__version__.startswith("1."):  # DuckDB 1 keeps the order, without this setting
         con.execute("SET SESSION preserve_insertion_order = TRUE")
     con.execute(_parse_statement(f"CREATE TEMP TABLE sqleval_rows AS\n{statement}"), params)
     return con.sql("FROM temp.sqleval_rows")
@@ -91,7 +91,7 @@ def _attach(con: Any, path: str) -> Generator[None]:
 
 @contextmanager
 def _name_output(path: str, target: str) -> Generator[None]:
-    """Raise that a path cannot be written, where DuckDB cannot open what is written for it."""
+    """Raise an error that names the path, if DuckDB cannot open the draft written for it."""
     try:
         yield
     except SourceError as error:
@@ -109,7 +109,7 @@ class DuckDB(Engine):
     looks_ahead = True
 
     def describe(self, source: Source) -> tuple[Source, dict[str, Column]]:
-        """Return the source as it is to be read, and its columns by name.
+        """Return the source as statements must read it, and its columns by name.
 
         Raises
         ------
@@ -136,12 +136,12 @@ class DuckDB(Engine):
         described, columns = describe_files(
             source.relation, source.label, source.files, source.several, source.text_reader, version
         )
-        # What does not follow from the files' names and versions.
+        # The cache's key, the files' names and versions, does not determine these.
         kept = {"check": source.check, "is_table": source.is_table}
         return replace(described, list_matches=source.list_matches, **kept), dict(columns)
 
     def check_condition(self, source: Source, condition: str) -> None:
-        """Raise `EngineError` if DuckDB cannot judge a row of the source by ``condition``."""
+        """Raise `EngineError` if DuckDB cannot evaluate a condition on rows ``s``."""
         read_columns(source, f"SELECT 1 FROM {source.relation} AS s WHERE {condition} LIMIT 0")
 
     def rows(
@@ -152,8 +152,8 @@ class DuckDB(Engine):
         objects: Mapping[str, object],
         key_bits: int = 0,
     ) -> list[tuple[Any, ...]]:
-        """Run a statement whose number of rows does not grow with the data; return them."""
-        # Planned once, where a relation would be planned twice: most of the time of small sources.
+        """Return the rows of a statement whose number of rows does not grow with the data."""
+        # `execute` plans once, a relation twice, which is most of the time of small sources.
         logger.debug("%s\n-- %s", statement, params)
         if any(source.duckdb_relation is not None for source in sources):
             return self._run_relation(statement, params, sources, objects, lambda r: r.fetchall())
@@ -200,7 +200,7 @@ class DuckDB(Engine):
                     relation = with_relation.duckdb_relation
                     return take(relation.query(with_relation.name, statement))
             optimize = should_optimize(statement, sources)
-            # A user's connection is to be left as it is, without a table of ours.
+            # A user's connection must not get a table of this package.
             is_ours = all(source.con is None for source in sources)
             run = _keep_rows if is_ours and is_small(sources) else _create_relation
             with connect(sources, objects, key_bits, optimize=optimize) as con:
@@ -278,13 +278,13 @@ class DuckDB(Engine):
                     ((rows,),) = con.execute(f"SELECT COUNT(*) FROM {name}").fetchall()
                 return int(rows)
         except BaseException:
-            # A table is made whole or not at all, but the new file would stay.
+            # DuckDB undoes the table, but a new file would stay.
             for leftover in (path, f"{path}.wal") if is_new else ():
                 Path(leftover).unlink(missing_ok=True)
             raise
 
     def predicate_sql(self, predicate: Any) -> str | None:
-        """Return a Polars predicate as DuckDB SQL, or None where DuckDB has no such expression."""
+        """Return a Polars predicate as DuckDB SQL, or None if DuckDB has no such expression."""
         from duckdb.polars_io import (
             _predicate_to_expression,  # pyright: ignore[reportPrivateUsage, reportUnknownVariableType]
         )
@@ -315,5 +315,5 @@ class DuckDB(Engine):
         process.open_soon()
 
     def close(self) -> None:
-        """Close the database, and remove what it has spilled."""
+        """Close the database, and remove its spill files."""
         process.close()

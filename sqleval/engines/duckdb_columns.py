@@ -1,4 +1,4 @@
-"""The columns of a source and their types, as DuckDB sees them."""
+"""Reads the columns of a source and their types with DuckDB."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from sqleval.sources.stores import read_first_line
 
 
 def _read_types_by_file(source: Source) -> tuple[list[str], dict[str, dict[str, str]]]:
-    """Return one file for each combination of types, and each column's types by file.
+    """Return one file for each distinct schema, and the types of each column by file.
 
-    Names that differ in the case of letters alone are one column, as DuckDB reads them.
+    Names that differ only in case are one column, as in DuckDB.
     """
     listed = f"[{', '.join(map(write_literal, source.several))}]"
     alike = (
@@ -47,14 +47,14 @@ def _read_types_by_file(source: Source) -> tuple[list[str], dict[str, dict[str, 
 
 
 def _describe_difference(files: Mapping[str, str]) -> str:
-    """Return why a column cannot be used that has these types, each with a file of it."""
+    """Return why a column with several types cannot be used; each type has an example file."""
     return "is not the same in all files: " + ", ".join(f"{k} in {v}" for k, v in files.items())
 
 
 def _unify_types(source: Source) -> Source:
-    """Read a number whose type differs between Parquet files as the widest of the types.
+    """Make DuckDB read a number whose type differs between Parquet files as the widest type.
 
-    DuckDB takes the type of the first file, and would round 0.7 to 1 in the others.
+    By default DuckDB takes the type of the first file, and rounds 0.7 in the others to 1.
     """
     if not source.several:
         return source
@@ -67,7 +67,7 @@ def _unify_types(source: Source) -> Source:
     singles = frozenset(name for name, of in types.items() if {"FLOAT"} < set(of.values()))
     for name, of in types.items():
         one_file = {of.get(file, "none"): file for file in files}
-        # A column without a value in any row has no type of its own.
+        # A file without any value of the column does not decide its type.
         one_file.pop(NO_TYPE, None)
         if len(one_file) > 1 and not all(map(is_number, one_file)):
             unusable[name] = _describe_difference(one_file)
@@ -77,7 +77,7 @@ def _unify_types(source: Source) -> Source:
 def _unify_headers(source: Source) -> Source:
     """Match the columns of CSV files by name where their headers differ.
 
-    DuckDB would give a column the type of the one that stands in its place in another file.
+    By default DuckDB matches columns by position, and would mix those of different names.
     """
     if not source.text_reader.startswith("read_csv") or len(source.files) < 2:
         return source
@@ -118,7 +118,7 @@ def describe_files(
 
 
 def describe_source(source: Source) -> tuple[Source, dict[str, Column]]:
-    """Return the source as it is to be read, and its columns by name."""
+    """Return the source as statements must read it, and its columns by name."""
     source = _unify_headers(_unify_types(source))
     columns = _read_types(source)
     if (settled := settle_dates(source, columns)) is not source:
@@ -145,7 +145,7 @@ def _read_types(source: Source) -> dict[str, Column]:
     except EngineError as error:
         if is_out_of_memory(error.__cause__):
             raise
-        # Nothing but the source is in this statement, so it is the source that is wrong.
+        # The statement contains only the source, so the source is wrong.
         refused = SourceError(f"cannot read {source.label}: {shorten_message(error.__cause__)}")
         refused.statement = statement
         raise refused from error
@@ -164,7 +164,7 @@ def _get_schema(frame: Any) -> Hashable:
 
 @dataclass(frozen=True)
 class _Rowless:
-    """The source of an object without its rows; equal to others of the same columns and types."""
+    """An object's source without the rows; equal to any other with the same columns and types."""
 
     name: str
     schema: Hashable
@@ -173,14 +173,14 @@ class _Rowless:
     @classmethod
     def create(cls, source: Source) -> _Rowless:
         schema = _get_schema(source.empty)
-        # Nothing else of the source, so that its rows are not kept in memory.
+        # Copy nothing else of the source: the cache would keep its rows in memory.
         rowless = Source(source.relation, source.name, empty=source.empty, label=source.label)
         return cls(source.name, schema, rowless)
 
 
 @lru_cache(maxsize=64)
 def read_object_columns(statement: str, rowless: _Rowless) -> dict[str, Column]:
-    """Return the columns of a statement over an object: planned once for all of its columns."""
+    """Return the columns of a statement over an object; planned once for equal schemas."""
     return _run_for_columns(rowless.source, statement)
 
 
@@ -191,7 +191,7 @@ def _run_for_columns(source: Source, statement: str) -> dict[str, Column]:
             with user_connection_lock:
                 return list_relation_columns(source.duckdb_relation.query(source.name, statement))
         with connect([source], objects) as con:
-            # Planned once, where a relation would be planned twice.
+            # `execute` plans the statement once, a relation would plan it twice.
             con.execute(statement)
             columns = _make_columns((name, kind) for name, kind, *_ in con.description)
             con.fetchall()  # leave no result open on the user's connection

@@ -1,4 +1,4 @@
-"""Connections to DuckDB: the process's own and users', and DuckDB's errors as sqleval's."""
+"""Opens connections to DuckDB for sources, and converts DuckDB's errors to sqleval's."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ from sqleval.engines.process import cursor, raise_if_interrupted, read_no_text_a
 from sqleval.errors import DataError, EngineError, RequestError, SourceError, SqlevalError
 from sqleval.sources.source import PARQUET, FileStamp, Source
 
-#: Classes of the errors that damaged Parquet files cause; the first is that of a page header.
+#: Classes of the errors that damaged Parquet files cause; a page header causes the first.
 _DAMAGE = (
     duckdb.Error, duckdb.InvalidInputException, duckdb.InternalException, duckdb.FatalException,
 )  # fmt: skip
-#: How DuckDB's error of too little memory begins.
+#: Beginning of DuckDB's out-of-memory error.
 _OUT_OF_MEMORY = "Out of Memory Error: "
 #: A part of the names of the files that DuckDB spills to.
 _SPILLED = "duckdb_temp"
-#: Held while a user's connection runs a statement: it takes one at a time.
+#: Held while a user's connection runs a statement, because it runs one at a time.
 user_connection_lock = threading.RLock()
 
 
-#: Where DuckDB's message goes on with the statement, its guesses or its settings.
+#: Where a message of DuckDB goes on with the statement, the stack or advice.
 _REST = re.compile(r"\n\nLINE |\n\nStack Trace:|\nPossible [Ss]olutions?:")
 
 
 def shorten_message(error: BaseException | None) -> str:
-    """Return what DuckDB says, without its picture of the statement and its guesses.
+    """Return DuckDB's message without the excerpt of the statement and the advice.
 
-    What it calls possible solutions are options of DuckDB's own, which are not sqleval's.
+    The advice names options of DuckDB, which sqleval does not have.
     """
     text = _REST.split(str(error))[0]
     lines = text.strip().splitlines()
@@ -83,12 +83,12 @@ def _convert_error(error: Exception, statement: str, sources: Sequence[Source]) 
 
 
 def _convert_confinement(error: Exception, sources: Sequence[Source]) -> SqlevalError | None:
-    """Convert an error of a file that nobody named: a command, or a call for a DuckDB file."""
+    """Convert DuckDB's refusal of a file that neither the command nor the source names."""
     text = shorten_message(error)
     if not isinstance(error, duckdb.PermissionException) or _CONFINED not in text:
         return None
     path = text.partition('"')[2].partition('"')[0]
-    # DuckDB looks for a folder of that name where there is no file.
+    # If there is no such file, DuckDB searches a folder of that name.
     file = path.partition("/**/")[0]
     database = next((source.database for source in sources if source.database is not None), None)
     named = list(confinement.paths or ())
@@ -105,7 +105,7 @@ def _convert_confinement(error: Exception, sources: Sequence[Source]) -> Sqleval
 
 
 def is_out_of_memory(error: BaseException | None) -> bool:
-    """Whether an error is DuckDB's of too little memory, also where others read its rows."""
+    """Whether DuckDB ran out of memory, also if the reader of its rows reports that."""
     return isinstance(error, duckdb.OutOfMemoryException) or _OUT_OF_MEMORY in str(error)
 
 
@@ -130,7 +130,7 @@ def _convert_lack_of_room(error: Exception, about: str) -> SqlevalError | None:
 
 
 def _convert_lost_stream(error: Exception, sources: Sequence[Source]) -> SqlevalError | None:
-    """Convert an error of rows that PyArrow or Polars reads to one that names the file."""
+    """Convert an error in a stream of PyArrow or Polars to one that names the file."""
     stream = _STREAM.search(shorten_message(error))
     return None if stream is None else _convert_stream_error(stream[1], stream[2], sources)
 
@@ -138,8 +138,8 @@ def _convert_lost_stream(error: Exception, sources: Sequence[Source]) -> Sqleval
 def _convert_damage(error: Exception, sources: Sequence[Source]) -> SqlevalError | None:
     """Convert an error of a damaged Parquet file to one that names the file.
 
-    DuckDB has no class for it, and does not name the file of a pattern where the damage is in the
-    header of a page.
+    DuckDB has no class for such errors. If a page header is damaged, it does not say which file
+    of a pattern has it.
     """
     if type(error) not in _DAMAGE:
         return None
@@ -158,7 +158,7 @@ def _is_damaged(file: str) -> bool:
     own_cursor = cursor()
     try:
         name = write_literal(escape(file))
-        # A count alone would be answered by the footer.
+        # COUNT(*) would read only the footer.
         own_cursor.execute(f"SELECT MAX(HASH(COLUMNS(*))) FROM read_parquet({name})").fetchall()
     except duckdb.Error as error:
         restart_if_broken(error)
@@ -192,7 +192,7 @@ def _convert_by_class(error: Exception, about: str) -> SqlevalError:
     return EngineError(f"DuckDB failed over {about}: {text}")
 
 
-#: In DuckDB's message for a file that may not be read.
+#: A part of DuckDB's message for a file outside of the confinement.
 _CONFINED = "file system operations are disabled by configuration"
 
 
@@ -207,9 +207,9 @@ def connect(
 ) -> Generator[Any]:
     """Yield a connection on which the sources can be read.
 
-    Where ``key_bits`` are filled by the keys of a grouping, an array takes its groups; DuckDB
-    would hash keys of more than 12 bits, which takes three times as long. ``writes`` are the files
-    that the statement writes.
+    Keys of a GROUP BY that have at most ``key_bits`` bits index an array of groups. By default
+    DuckDB hashes keys of more than 12 bits, which takes three times as long. ``writes`` are the
+    files that the statement writes.
     """
     user_connection = next((source.con for source in sources if source.con is not None), None)
     databases = [source.database for source in sources if source.database is not None]
@@ -229,8 +229,8 @@ def connect(
             f"{databases[0].path!r} cannot be read beside a table of con=: attach it there, and "
             "join the two in query="
         )
-    # The user's connection, not a cursor of it: a cursor sees neither temporary tables nor views
-    # of Python objects. One statement at a time, and each is read to its end.
+    # Use the user's connection itself: a cursor of it sees neither temporary tables nor views of
+    # Python objects. The lock lets one statement at a time run and be read to its end.
     with user_connection_lock:
         for name, thing in objects.items():
             user_connection.register(name, thing)
@@ -251,7 +251,7 @@ def _open_cursor(sources: Sequence[Source]) -> Generator[Any]:
 
 @contextmanager
 def _open_with_databases(sources: Sequence[Source], writes: Sequence[str]) -> Generator[Any]:
-    """Yield a connection to a database that reads DuckDB files, and what other sources name."""
+    """Yield a connection to a database that may read DuckDB files and the other sources' files."""
     databases = [source.database for source in sources if source.database is not None]
     named = [path for source in sources for path in list_named_files(source)]
     with open_files([each.path for each in databases], named, writes) as (con, names):
@@ -277,22 +277,23 @@ _MANY_CLASSES = "score_17"
 
 
 def is_small(sources: Sequence[Source], rows: int = 20_000) -> bool:
-    """Whether a statement over the sources takes longer to plan than to run, as far as known."""
+    """Whether all sources are known to be so small that planning takes longer than running."""
     return all(source.has_at_most(rows) for source in sources)
 
 
 @lru_cache(maxsize=64)
 def _count_sums(statement: str) -> int:
-    """Return how many windows of a statement sum or count rows, or find the largest."""
+    """Return the number of aggregate functions over windows in a statement."""
     return len(_SUM.findall(statement))
 
 
 def should_optimize(statement: str, sources: Sequence[Source]) -> bool:
-    """Whether the optimizer saves more time than it takes: a third of that of a few rows.
+    """Whether DuckDB's optimizer saves more time than it takes.
 
-    Without it DuckDB sums the rows of a window anew for each row. The time of a running sum grows
-    with their square: at 20,000 rows a ROC curve would take 100 times as long. It also takes the
-    scores of all classes through each step: of 250 classes, that is four fifths of the time.
+    It takes a third of the time of a statement over few rows. Without it DuckDB sums a window anew
+    for each row, so a running sum takes quadratic time: a ROC curve of 20,000 rows takes 100 times
+    as long. Every step would also carry the scores of all classes: with 250 classes that is four
+    fifths of the time.
     """
     if not is_small(sources, 5_000 if _MANY_CLASSES in statement else 20_000):
         return True
@@ -302,13 +303,13 @@ def should_optimize(statement: str, sources: Sequence[Source]) -> bool:
 
 
 def restart_if_broken(error: duckdb.Error) -> None:
-    """Replace the process's database after an error of DuckDB's own: it refuses to go on."""
+    """Replace the process's database after an internal error, as DuckDB then refuses statements."""
     if isinstance(error, (duckdb.InternalException, duckdb.FatalException)):
         restart()
 
 
 def _get_polars_error() -> type[Exception]:
-    """Return the class of the errors of Polars where it reads rows."""
+    """Return the class of the errors that Polars raises while it reads rows."""
     from polars.exceptions import ComputeError  # late: not every command needs it
 
     return ComputeError
@@ -329,7 +330,7 @@ def convert_errors(statement: str, sources: Sequence[Source]) -> Generator[None]
         _check_unchanged(sources, before)
         raise _convert_error(error, statement, sources) from error
     except _get_polars_error() as error:
-        # Polars reads the rows of a statement, which may fail while they are read.
+        # A statement may fail while Polars reads its rows.
         if is_out_of_memory(error):
             raise _convert_error(error, statement, sources) from error
         raise
@@ -351,7 +352,7 @@ def _stamp_files(source: Source) -> tuple[FileStamp, ...]:
 
 
 def _check_matches(source: Source) -> None:
-    """Raise if there is a new file: its types were not compared with those of the others."""
+    """Raise if the pattern matches a new file, whose types were not compared."""
     matches = source.list_matches() if source.list_matches is not None else ()
     if new := set(matches).difference(source.files):
         raise SourceError(f"{min(new)!r} is new since {source.label!r} was opened; open it again")

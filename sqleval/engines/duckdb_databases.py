@@ -1,6 +1,6 @@
-"""DuckDB files as sources: each statement reads them in a database of its own, which is confined.
+"""Reads DuckDB files as sources: each statement opens a database that is confined to its files.
 
-What stands in a file, such as a view, could read any file of the machine.
+Without the confinement a view in a file could read any file of the machine.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from sqleval.sources.files import list_roots
 from sqleval.sources.lake.ducklake_catalogue import LakeCatalogue
 from sqleval.sources.source import Source
 
-#: A text in the relation of a source, which this package has written.
+#: A string literal in the relation of a source, as this package writes it.
 _TEXT = re.compile(r"'((?:[^']|'')*)'")
 
 
 class _Names:
-    """The name of each file that was attached, which relations hold."""
+    """The name under which each file is attached; relations contain it."""
 
     def __init__(self) -> None:
         self.by_path: dict[str, str] = {}
@@ -55,7 +55,7 @@ WHERE table_catalog = $name
 
 
 def _name(path: str) -> str:
-    """Return the name of a file: its own, as DuckDB has it, or another where that is taken."""
+    """Return the name to attach a file under: its stem, as in DuckDB, or with a number if taken."""
     names = _names.by_path
     with _names.lock:
         if path not in names:
@@ -67,7 +67,7 @@ def _name(path: str) -> str:
 
 
 def list_named_files(source: Source) -> list[str]:
-    """Return the files and folders that a source names itself; folders end in a slash."""
+    """Return the files and folders that a source names; folders end in a slash."""
     if source.database is None:
         texts = [text.replace("''", "'") for text in _TEXT.findall(source.relation)]
     else:
@@ -79,7 +79,7 @@ def list_named_files(source: Source) -> list[str]:
 def open_files(
     paths: Sequence[str], named: Sequence[str] = (), writes: Sequence[str] = ()
 ) -> Generator[tuple[duckdb.DuckDBPyConnection, list[str]]]:
-    """Yield a connection to which DuckDB files are attached, only to be read, and their names.
+    """Yield a connection to which DuckDB files are attached read-only, and their names there.
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ def open_catalogue(path: str) -> Generator[LakeCatalogue]:
 def open_database_file(source: Source) -> Source:
     """Return the source of a DuckDB file with the relation of its table or query.
 
-    That of a DuckLake, which the catalogue describes, reads its data files.
+    The relation of a DuckLake's table reads the data files that its catalogue lists.
 
     Raises
     ------

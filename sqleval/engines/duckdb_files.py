@@ -1,4 +1,4 @@
-"""Changes DuckDB files: a history in a transaction, macros by a script."""
+"""Writes to DuckDB files: a history in a transaction, macros by a script."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from sqleval.engines.process import raise_if_interrupted
 from sqleval.errors import EngineError, RequestError, SourceError, StoreBusy, get_first_line
 from sqleval.sources.database.naming import is_sqlite
 
-#: In DuckDB's messages for a database that another process or connection uses.
+#: Parts of DuckDB's messages for a database that another process or connection uses.
 _BUSY = ("could not set lock", "different configuration", "conflict", "unique file handle")
-#: The connection in memory to which the last file was attached, by process, file and limits: to
-#: attach the file again takes a twentieth of the time of another connection.
+#: The in-memory connection to which the last file was attached, by process, file and limits.
+#: Attaching the file again takes a twentieth of the time of a new connection.
 _open_connections: dict[tuple[Any, ...], duckdb.DuckDBPyConnection] = {}
 #: One thread at a time has a file attached.
 _ONE_AT_A_TIME = threading.RLock()
@@ -32,21 +32,21 @@ _ONE_AT_A_TIME = threading.RLock()
 def database(path: str, *, read_only: bool = False) -> Generator[Any]:
     """Yield a connection to which a database file is attached, as ``file``.
 
-    What changes it is one transaction, which is committed at the end. The file is made if there is
-    none, in a form that every DuckDB still supported opens. With ``read_only`` there is no
-    transaction, any number of processes may have it open, and it may be write-protected.
+    All changes are one transaction, which is committed at the end. A missing file is created, in a
+    format that every supported DuckDB opens. With ``read_only`` there is no transaction, any
+    number of processes may open the file, and it may be write-protected.
 
     Raises
     ------
     StoreBusy
-        If someone else holds or changes it: try again.
+        If another process or connection uses the file: try again.
     EngineError
         If it is not a database, or cannot be written.
     """
     try:
         if not (read_only or Path(path).exists()):
-            # DuckDB empties a file that another process makes after it has looked for one, and
-            # the first results of that process were lost.
+            # DuckDB would empty a file that another process creates just after DuckDB has looked
+            # for it, and the first results of that process would be lost.
             with create_file(path) as draft, attach_file(str(draft), "STORAGE_VERSION 'v1.4.0'"):
                 pass
         with attach_file(path, "READ_ONLY" if read_only else "READ_WRITE") as con:
@@ -57,7 +57,7 @@ def database(path: str, *, read_only: bool = False) -> Generator[Any]:
             yield con
             con.execute("COMMIT")
     except duckdb.Error as error:
-        # Without the advice to open the file in another way.
+        # Remove the advice to open the file in another way.
         text = re.split(r"\. (However|See also)\b", get_first_line(error))[0]
         busy = any(word in text.lower() for word in _BUSY)
         raised = StoreBusy if busy else EngineError
@@ -69,7 +69,7 @@ def database(path: str, *, read_only: bool = False) -> Generator[Any]:
 
 @contextmanager
 def attach_file(path: str, options: str) -> Generator[duckdb.DuckDBPyConnection]:
-    """Yield a connection to which a file is attached as ``file``, and that reads no other."""
+    """Yield a connection that has a file attached as ``file`` and can read no other."""
     with _ONE_AT_A_TIME:
         key = (os.getpid(), os.path.abspath(path), *limits.items())  # noqa: PTH100
         con = _open_connections.pop(key, None)
@@ -81,22 +81,22 @@ def attach_file(path: str, options: str) -> Generator[duckdb.DuckDBPyConnection]
             yield con
             con.execute("DETACH file")
         except BaseException:
-            # With it end the transaction and the lock on the file, whatever has happened.
+            # Closing the connection always ends the transaction and releases the lock.
             con.close()
             raise
         _open_connections[key] = con
 
 
 def _close_others() -> None:
-    """Close what is open for other files; a forked process cannot use its parent's connection."""
+    """Close connections for other files; a forked process leaves its parent's connection alone."""
     for key in [key for key in _open_connections if key[0] == os.getpid()]:
         _open_connections.pop(key).close()
 
 
 def install(write_script: Callable[[], str], path: str) -> None:
-    """Run a script in a database file, which is made if there is none.
+    """Run a script in a database file; create the file if it is missing.
 
-    The script, which may take seconds to write, is written when the file is open.
+    The script may take seconds to write, so it is written after the file was opened.
 
     Raises
     ------
@@ -111,15 +111,15 @@ def install(write_script: Callable[[], str], path: str) -> None:
         with open_for_file(path) as con:
             attach = f"ATTACH {write_literal(os.path.abspath(path))} AS file"  # noqa: PTH100
             try:
-                # What every DuckDB that is still supported opens, and the least that has the types
-                # of a macro's arguments.
+                # The oldest format that stores the types of a macro's arguments; every supported
+                # DuckDB opens it.
                 con.execute(f"{attach} (TYPE duckdb, STORAGE_VERSION 'v1.4.0')")
             except duckdb.InvalidInputException:
-                con.execute(f"{attach} (TYPE duckdb)")  # a newer file keeps its own
+                con.execute(f"{attach} (TYPE duckdb)")  # a newer file keeps its format
             con.execute("USE file")
             before = _list_macros(con)
             con.execute(write_script())
-            # Another release may have had macros that are gone.
+            # Drop macros that another release has made and this one does not have.
             for name, kind in before - _list_macros(con):
                 con.execute(f'DROP {kind} sqleval."{name}"')
     except duckdb.Error as error:
@@ -132,7 +132,7 @@ def _name_sqlite(path: str) -> str:
 
 
 def _list_macros(con: Any) -> set[tuple[str, str]]:
-    """Return the public macros of sqleval in a database: their names, and how each is dropped."""
+    """Return the name of each public macro of sqleval in a database, and its kind for DROP."""
     schema = "schema_name = 'sqleval' AND database_name = 'file'"
     (has_help,) = con.execute(
         f"SELECT COUNT(*) > 0 FROM duckdb_functions() WHERE {schema} AND function_name = 'help'"

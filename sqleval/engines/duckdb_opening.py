@@ -19,32 +19,32 @@ _CONFIGURED = [
     "perfect_ht_threshold", "preserve_insertion_order", "read_ahead_depth", "temp_directory",
     "threads",
 ]  # fmt: skip
-#: Row groups that DuckDB 2 reads before they are decoded; by itself it reads as many as the memory
+#: Row groups that DuckDB 2 reads ahead of decoding. By default it reads as many as the memory
 #: limit allows.
 READ_AHEAD = 1
-#: What DuckDB writes beside a file, by its ending.
+#: Endings of the files that DuckDB writes for a database file.
 _BESIDE = ("", ".wal", ".wal.checkpoint", ".wal.recovery")
 #: Memory, threads and the folder to spill to, as `sqleval.configure` has set them.
 limits: dict[str, str | int] = {}
-#: The numbers of the folders that databases spill to: two would overwrite each other's files.
+#: Numbers of spill folders: two databases in one folder would overwrite each other's files.
 _numbers = count(1)
 
 
 def open_database(*, keeps_order: bool = False) -> duckdb.DuckDBPyConnection:
     """Return a connection to a new database in memory.
 
-    It loads no extension: DuckDB would download one for a name that it does not know, or for a
-    file of another database.
+    It loads no extension. By default DuckDB downloads one for an unknown name, or for a file of
+    another database.
 
     Parameters
     ----------
     keeps_order : bool
-        Whether rows come in the order in which they were written.
+        Whether results keep the order in which rows were written.
     """
     con = duckdb.connect(
         config={
-            # A result of a statement has its ORDER BY; to keep rows in order before that costs a
-            # quarter. DuckDB 1 would lose that ORDER BY as well, where it has several CTEs.
+            # Statements end in ORDER BY, and keeping rows in order before that takes a quarter
+            # more time. Without it, DuckDB 1 ignores that ORDER BY after several CTEs.
             "preserve_insertion_order": keeps_order or duckdb.__version__.startswith("1."),
             # A name in a query= must never mean a Python variable of this package.
             "python_enable_replacements": False,
@@ -56,7 +56,7 @@ def open_database(*, keeps_order: bool = False) -> duckdb.DuckDBPyConnection:
     )
     if not duckdb.__version__.startswith("1."):
         con.execute(f"SET GLOBAL read_ahead_depth = {READ_AHEAD}")
-    # The zone of the machine, which is the default, would change what a condition means.
+    # The default, the zone of the machine, would change the meaning of conditions.
     con.execute("SET GLOBAL TimeZone = 'UTC'")
     for name, value in limits.items():
         set_limit(con, name, value)
@@ -71,12 +71,12 @@ def set_limit(con: duckdb.DuckDBPyConnection, name: str, value: str | int) -> No
 
 
 def _name_spill_folder(folder: str) -> str:
-    """Return a folder that one database of one process spills to."""
+    """Return the path of a new spill folder, which only one database uses."""
     return str(Path(folder) / f"sqleval-{os.getpid()}-{next(_numbers)}")
 
 
 def confine_to(con: duckdb.DuckDBPyConnection, paths: Iterable[str]) -> None:
-    """Refuse other files, the network, extensions and changes of these settings.
+    """Make a database refuse other files, the network, extensions and changes of settings.
 
     Parameters
     ----------
@@ -101,9 +101,9 @@ def confine_to(con: duckdb.DuckDBPyConnection, paths: Iterable[str]) -> None:
 
 
 def open_for_file(path: str, *, keeps_order: bool = False) -> duckdb.DuckDBPyConnection:
-    """Return a connection to a new database that may touch one file of DuckDB, and no other.
+    """Return a connection to a new database that may touch one DuckDB file, and no other.
 
-    What stands in the file, such as a view, could read any file of the machine.
+    Otherwise a view in the file could read any file of the machine.
     """
     con = open_database(keeps_order=keeps_order)
     confine_to(con, list_places([path]))
@@ -111,9 +111,10 @@ def open_for_file(path: str, *, keeps_order: bool = False) -> duckdb.DuckDBPyCon
 
 
 def list_places(files: Iterable[str]) -> list[str]:
-    """Return the names under which DuckDB may touch files, and what it writes beside its own.
+    """Return the paths of files, and of the files that DuckDB writes beside them.
 
-    DuckDB gets a file as a pattern that matches it alone, and compares that.
+    Each path is also listed as an escaped pattern: this package passes files to DuckDB as such
+    patterns, and DuckDB compares the pattern.
     """
     found = {find(file) for file in files for find in (os.path.abspath, os.path.realpath)}
     places = [f"{file}{ending}" for file in sorted(found) for ending in _BESIDE]

@@ -1,4 +1,4 @@
-"""Returns the embedded engine, DuckDB, of which a process has one."""
+"""Returns the embedded engine: DuckDB, once in a process."""
 
 from functools import cache
 

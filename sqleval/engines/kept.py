@@ -1,4 +1,4 @@
-"""Keeps the rows of a statement, of whatever engine, in a table that DuckDB spills to disk."""
+"""Keeps the rows of a statement of any engine in a DuckDB table, which may spill to disk."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sqleval.engines.process import cursor, run_interruptibly
 from sqleval.sources.opening import open_source
 from sqleval.sources.source import Source
 
-#: The numbers of the tables: those of several threads are in one database.
+#: Numbers of the tables, so that threads, which share the database, use different names.
 _numbers = count()
 
 
@@ -26,21 +26,21 @@ def keep_rows(
 ) -> Generator[Source]:
     """Run a statement and yield a table of its rows in the embedded engine.
 
-    The table may be larger than memory, and is gone afterwards.
+    The table may be larger than memory, and is dropped at the end.
 
     Parameters
     ----------
     engine : Engine
-        What runs the statement.
+        The engine that runs the statement.
     statement, sources, objects
         As for `Engine.run`.
 
     Raises
     ------
     SourceError, DataError, EngineError
-        As the cause is; the statement is an attribute of the error.
+        By the cause. The error has the statement as an attribute.
     """
-    # A temporary table would be seen by one connection alone.
+    # Only one connection would see a temporary table.
     name = f"memory.main.sqleval_rows_{next(_numbers)}"
     is_of_process = all(each.con is None and each.duckdb_relation is None for each in sources)
     try:

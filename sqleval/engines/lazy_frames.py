@@ -10,9 +10,9 @@ from polars.io.plugins import register_io_source
 
 from sqleval.common.forks import refuse_fork
 
-#: Returns rows, given the columns, the predicate, the number of rows and of those of a batch.
+#: A function of columns, predicate, number of rows and batch size that returns the rows.
 Read = Callable[[list[str] | None, pl.Expr | None, int | None, int | None], Iterator[pl.DataFrame]]
-#: The process in which Polars has collected such a frame; a fork starts with its number.
+#: The id of the process in which Polars has collected such a frame; a fork inherits the id.
 _process = 0
 
 
@@ -34,7 +34,7 @@ def create_lazy_frame(read: Read, schema: pl.Schema) -> pl.LazyFrame:
         return read(columns, predicate, n_rows, size)
 
     def promise() -> pl.Schema:
-        # Polars asks before it waits, for ever, for threads that a fork does not have.
+        # Polars calls this first. In a fork it would then wait for ever for missing threads.
         refuse_fork(_process)
         return schema
 

@@ -23,7 +23,7 @@ from sqleval.errors import EngineError, RequestError, get_first_line
 from sqleval.sources.database.naming import find_database
 from sqleval.sources.frames import is_adbc
 
-#: The attribute of a session that is its engine, which lives as long as the session does.
+#: The attribute of a session that holds its engine, so that both live equally long.
 _ENGINE = "_sqleval_engine"
 #: The engines that were opened by name.
 _named: dict[str, Spark] = {}
@@ -83,7 +83,7 @@ def open_engine(engine: object, source: object = None) -> Engine | None:
         return _open_named(engine)
     if isinstance(engine, str) and "://" in engine:
         return _open_database(engine)
-    # An address of another form may hold a password.
+    # Hide an address of another form, because it may hold a password.
     shown = "'...'" if isinstance(engine, str) and re.search("[=@;]", engine) else repr(engine)
     raise RequestError(f"engine={shown} must be one of: {_ACCEPTED}")
 
@@ -124,13 +124,13 @@ def _open_database(url: str) -> Postgres:
 
 
 def refuse_options(engine: Engine, **options: object) -> None:
-    """Raise `RequestError` for options of what DuckDB and Polars read."""
+    """Raise `RequestError` for options that only sources of DuckDB and Polars have."""
     for name, value in options.items():
-        # 0 is a version.
+        # version=0 is an option, although 0 is false.
         if value is not None and value is not False and value != {}:
             raise RequestError(
-                f"{name}= is for what DuckDB reads; the engine of {engine.dialect} reads tables, "
-                "and a query= in its own SQL says more"
+                f"{name}= is for what DuckDB reads; the engine of {engine.dialect} reads tables: "
+                "give a table, or query= in its own SQL"
             )
 
 
@@ -139,14 +139,14 @@ def _get_session(frame: Any) -> Any:
 
 
 def _open_session(session: Any) -> Spark:
-    # Results of one session share what is remembered of its types.
+    # All results of a session share one engine, and with it the cache of types.
     if not hasattr(session, _ENGINE):
         setattr(session, _ENGINE, Spark(session))
     return getattr(session, _ENGINE)
 
 
 def _open_named(engine: str) -> Spark:
-    """Return the engine of a name, with a new session if its own was stopped."""
+    """Return the engine of a word or address, with a new session if the last one was stopped."""
     if engine not in _named or _named[engine].is_stopped:
         _named[engine] = _start_named(engine)
     return _named[engine]
@@ -174,7 +174,7 @@ def _hide_options(address: str) -> str:
 
 def _create_session(builder: Any, engine: str) -> Any:
     if engine == "spark":
-        # Spark's own bar would be drawn across that of the command.
+        # Spark would draw its progress bar across the one of the command.
         return builder.config("spark.ui.showConsoleProgress", "false").getOrCreate()
     if engine != "sail":
         _check_server(engine)
@@ -184,7 +184,7 @@ def _create_session(builder: Any, engine: str) -> Any:
 def _check_server(address: str) -> None:
     """Raise `EngineError` if nothing listens at an address: PySpark would try for ten minutes."""
     if any(f"{scheme}_proxy" in os.environ for scheme in ("grpc", "http", "https")):
-        return  # The proxy knows the way, and this process may not.
+        return  # Perhaps only the proxy can reach the server.
     parts = urlsplit(address)
     try:
         server = parts.hostname or "", parts.port or _PORT
@@ -197,9 +197,9 @@ def _check_server(address: str) -> None:
 @cache
 def _start_sail() -> str:
     """Start Sail within this process, and return its address."""
-    # Its log goes to stderr, from the level INFO on.
+    # By default Sail logs to stderr, from the level INFO on.
     os.environ.setdefault("RUST_LOG", "error")
-    # It would forget a session that was idle for a quarter of an hour, as one of a notebook is.
+    # By default Sail drops a session that was idle for 15 minutes, as in a notebook.
     os.environ.setdefault("SAIL_SPARK__SESSION_TIMEOUT_SECS", str(365 * 24 * 3600))
     spark: Any = import_optional("pysail.spark", "sail", "engine='sail'")
     server = spark.SparkConnectServer(port=0)

@@ -25,19 +25,19 @@ from sqleval.sources.database.naming import write_subquery
 from sqleval.sources.database.postgres import find_postgres_table, open_reading
 from sqleval.sources.source import Source
 
-#: The beginnings of the SQLSTATE of errors over a value in the rows, and of what is not there or
-#: may not be read: PostgreSQL's manual, appendix A.
+#: Beginnings of SQLSTATE codes (PostgreSQL's manual, appendix A): a bad value in the rows, and a
+#: missing or unreadable table.
 _VALUES = "22"
 _UNREADABLE = ("3D", "3F", "42501", "42P01")
-#: The seconds between two attempts to cancel a statement, which may not have reached the server.
+#: The seconds between attempts to cancel: the first may precede the statement at the server.
 _PULSE = 0.1
 
 
 class Postgres(Warehouse):
-    """PostgreSQL by an address, or by the user's own connection; see `base.Engine`.
+    """PostgreSQL, through an address or the user's own connection; see `base.Engine`.
 
-    At an address each statement has a connection of its own, which may only read. Statements on
-    the user's connection wait for each other.
+    With an address, each statement opens a read-only connection. The user's connection runs one
+    statement at a time.
 
     Parameters
     ----------
@@ -65,8 +65,8 @@ class Postgres(Warehouse):
             try:
                 yield cursor
             except Exception:
-                # The server has ended the transaction already, and refuses statements until the
-                # client says so.
+                # The transaction has failed, and the server refuses statements until the client
+                # rolls it back.
                 self._connection.rollback()
                 raise
 
@@ -82,7 +82,7 @@ class Postgres(Warehouse):
         SourceError
             If there is no such table, or the query is wrong.
         RequestError
-            If it is something else.
+            If the source is something else.
         """
         check_source(source, query, "a PostgreSQL database")
         label = "the query" if query is not None else str(source)
@@ -100,7 +100,7 @@ class Postgres(Warehouse):
         if repeated:
             raise SourceError(f"{label} has two columns called {repeated[0]!r}; rename one")
         rows = write_fields(relation, columns)
-        # The server reads the columns that a statement names, of all that stand here.
+        # This lists all columns, but the server reads only those that a statement names.
         return Source(quote(name), name=name, make=lambda _: rows, empty=columns, label=label)
 
     def describe(self, source: Source) -> tuple[Source, dict[str, Column]]:
@@ -161,7 +161,7 @@ class Postgres(Warehouse):
     def _convert_errors(
         self, text: str, label: str, kind: type[SqlevalError] | None = None
     ) -> Generator[None]:
-        """Raise errors of the driver as those of this package: of this kind, or by SQLSTATE."""
+        """Raise the driver's errors as this package's: of a class, or by SQLSTATE."""
         adbc: Any = import_optional("adbc_driver_manager", "postgres", "PostgreSQL")
         try:
             yield
@@ -174,7 +174,7 @@ class Postgres(Warehouse):
 
 
 def _find_error_class(state: str) -> type[SqlevalError]:
-    """Return the kind of an error by its SQLSTATE."""
+    """Return the class of error to raise for a SQLSTATE."""
     if state.startswith(_UNREADABLE):
         return SourceError
     return DataError if state.startswith(_VALUES) else EngineError

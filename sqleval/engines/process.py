@@ -52,19 +52,19 @@ class _Database:
         Raises
         ------
         EngineError
-            If the process was forked from one that had opened it. Polars, which has no threads
-            there either, would wait for them for ever.
+            If the process was forked from one that had opened it. DuckDB and Polars would wait
+            there for ever for threads that a fork does not have.
         """
         with self._lock:
             refuse_fork(self._process)
             self._start()
 
     def _start(self) -> Future[duckdb.DuckDBPyConnection]:
-        """Return the opening of the database, started unless it was; the lock is held."""
+        """Start to open the database unless that was done; return the future. Needs the lock."""
         # A forked process has its parent's database without the threads that run it.
         if self._process != os.getpid():
             if self._process:
-                # To free it would end threads that are not there, which ends the process.
+                # Freeing it would end threads that do not exist here, and so end the process.
                 self._inherited.append(self._opening)
             opening: Future[duckdb.DuckDBPyConnection] = Future()
             threading.Thread(target=self._open, args=(opening,), daemon=True).start()
@@ -105,7 +105,7 @@ class _Database:
         return self._opening is opening and self._process == os.getpid()
 
     def configure(self, settings: Mapping[str, str | int]) -> None:
-        """Set DuckDB's settings, in databases that are opened later too."""
+        """Set DuckDB's settings, in this database and in those that are opened later."""
         with self._hold() as con:
             for name, value in settings.items():
                 try:
@@ -116,27 +116,27 @@ class _Database:
                 limits[name] = value
 
     def close(self) -> None:
-        """Close the database, and remove what it has spilled."""
+        """Close the database, and remove its spill files."""
         opening = self._forget()
         if opening is not None and opening.exception() is None:
             opening.result().close()
 
     def restart(self) -> None:
         """Open a new database for the next statement; those that run keep the old one."""
-        # To close it would stop them, or fail. It is closed when the last cursor is.
+        # Closing the old one would stop them, or fail. It closes with its last cursor.
         self._forget()
 
     def _forget(self) -> Future[duckdb.DuckDBPyConnection] | None:
-        """Return the database of this process, which is no longer that of the next statement."""
+        """Return the database and forget it, so that the next statement opens a new one."""
         with self._lock:
             opening = self._opening if self._process == os.getpid() else None
             self._opening, self._process = Future(), 0
         return opening
 
     def cursor(self) -> duckdb.DuckDBPyConnection:
-        """Return a connection to the database, which keeps it open where others close it."""
+        """Return a cursor, which keeps the database open even if others close it."""
         with self._hold() as con:
-            # Only now: settings can no longer be changed afterwards.
+            # Confine it as late as here, because settings cannot be changed afterwards.
             if confinement.paths is not None and not self._is_confined:
                 confine_to(con, confinement.paths)
                 self._is_confined = True
@@ -146,8 +146,8 @@ class _Database:
     def read_no_text_ahead(self) -> Generator[None]:
         """Keep DuckDB 2 from reading text files ahead, which it does without a limit of memory.
 
-        The setting is that of the process, so that other statements that run meanwhile may take
-        longer; the last statement that reads text sets it back.
+        The setting holds for the whole process, so other running statements may take longer. The
+        last statement that reads text sets it back.
         """
         if duckdb.__version__.startswith("1."):
             yield
@@ -172,7 +172,7 @@ restart, read_no_text_ahead = _database.restart, _database.read_no_text_ahead
 atexit.register(close)
 if hasattr(os, "register_at_fork"):  # not on Windows
     os.register_at_fork(after_in_child=_database.renew_lock)
-# A confinement cannot be changed in an open database.
+# The confinement of an open database cannot be changed, so a new one is opened.
 confinement.on_change.append(_database.restart)
 
 
@@ -191,7 +191,7 @@ def run_interruptibly(con: Any, work: Callable[[], T]) -> T:
     """Run ``work`` on a connection, and stop it at once when the user interrupts.
 
     DuckDB itself looks for an interrupt only in the main thread and between its tasks, some of
-    which take half a minute; but it stops quickly where another thread tells it to.
+    which take half a minute; but it stops quickly if another thread tells it to.
     """
     if is_watched():
         con.execute("SET enable_progress_bar = TRUE")
@@ -200,6 +200,6 @@ def run_interruptibly(con: Any, work: Callable[[], T]) -> T:
 
 
 def raise_if_interrupted(error: Exception) -> None:
-    """Raise `KeyboardInterrupt` for what DuckDB raises after Ctrl-C in the main thread."""
+    """Raise `KeyboardInterrupt` for the error that DuckDB raises after Ctrl-C."""
     if "Query interrupted" in str(error):
         raise KeyboardInterrupt from error

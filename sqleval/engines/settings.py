@@ -1,4 +1,4 @@
-"""Settings of the engine: memory, threads, the folder to spill to, and progress."""
+"""Sets memory, threads, spill folder and progress of the embedded engine."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from sqleval.engines.embedded import embedded
 from sqleval.engines.waiting import watch
 from sqleval.errors import FewerThreads, RequestError
 
-#: A size that is negative or 0, such as 0.0GB; any other text is the engine's to judge.
+#: A size that is negative or 0, such as 0.0GB. The engine checks any other text.
 _NOT_ABOVE_0 = re.compile(r"\s*(-|[0.]+\s*([^\d.\s]|$))")
 
 
 def _limit_threads(threads: int) -> int:
-    """Return a number of threads, at most one a core: more take memory and no less time."""
+    """Return a number of threads, at most one per core: more need memory and save no time."""
     cores = cpu_count() or threads
     if threads > cores:
         warnings.warn(
@@ -37,25 +37,25 @@ def configure(
     temp_directory: str | PathLike[str] | None = None,
     progress: Callable[[float], object] | Literal[False] | None = None,
 ) -> None:
-    """Set what holds for every statement from now on, in this process; what is left out stays.
+    """Set limits and progress for all later statements of this process; others stay as they are.
 
     Statements over tables of your own ``con=`` and relations keep that connection's settings.
 
     Parameters
     ----------
     memory_limit : str, optional
-        As much memory as the engine may fill, such as ``"4GB"``; what does not fit goes to disk.
-        80 % of the machine's if never set.
+        Memory that the engine may use, such as ``"4GB"``; more data spills to disk. By default
+        80 % of the machine's memory.
     threads : int, optional
-        As many threads as the engine may use; one a core if never set, and at most one a core:
-        a warning says how many are used.
+        Number of threads, by default one per core. A larger number is lowered to one per core,
+        with a warning.
     temp_directory : path, optional
-        Where to spill, in a folder of this process's own that is removed at its end. It can be
-        set until something has been spilled; the system's folder of temporary files if never set.
+        Folder in which this process makes its spill folder, which is removed at its end. It can be
+        set until data has spilled. By default the system's folder of temporary files.
     progress : function, optional
-        Called with how much of a statement is done, in percent, from 0 to 100, when that rises and
-        at least once a second. If it raises, the statement is stopped. DuckDB 1.5 reports little in
-        between. False ends the calls.
+        Called with the percentage of a statement that is done, when it rises and at least once a
+        second. If the function raises, the statement is cancelled. DuckDB 1.5 reports few values
+        between 0 and 100. False ends the calls.
 
     Raises
     ------
@@ -73,7 +73,7 @@ def configure(
     limit = cast("object", memory_limit)
     if limit is not None and (not isinstance(limit, str) or _NOT_ABOVE_0.match(limit)):
         raise RequestError(f"memory_limit={limit!r} must be a size above 0, such as '4GB'")
-    # The engine would fail only once it has to spill, and then name the file that it reads.
+    # Check it now: DuckDB would fail only when it spills, and would name the file that it reads.
     if temp_directory is not None:
         if not isinstance(temp_directory, (str, PathLike)):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise RequestError(f"temp_directory={temp_directory!r} must be the path of a folder")

@@ -13,7 +13,7 @@ from sqleval.engines.connected import Connected
 from sqleval.engines.warehouse import Translated
 from sqleval.errors import DataError, EngineError, SourceError, SqlevalError
 
-#: The connector's numbers of types: the name of `common.columns`, and the type of a result.
+#: By the connector's number of a type: its name in `common.columns`, and the type of results.
 _TYPES: Mapping[int, tuple[str, pl.DataType]] = {
     0: ("BIGINT", pl.Int64()),
     1: ("DOUBLE", pl.Float64()),
@@ -27,8 +27,8 @@ _TYPES: Mapping[int, tuple[str, pl.DataType]] = {
     13: ("BOOLEAN", pl.Boolean()),
 }
 _OTHER = ("STRUCT(...)", pl.String())
-#: The SQLSTATE of a table that does not exist or may not be read; and the beginning of those of
-#: errors over a value in the rows.
+#: The SQLSTATE of a missing or unreadable table, and the beginning of the SQLSTATEs of bad values
+#: in the rows.
 _UNREADABLE, _VALUES = "42S02", "22"
 
 
@@ -40,7 +40,7 @@ def _find_type(described: Any) -> tuple[str, pl.DataType]:
 
 
 class Snowflake(Connected):
-    """Snowflake by a connection of its connector; see `connected.Connected`."""
+    """Snowflake, through its connector; see `connected.Connected`."""
 
     name = "Snowflake"
     dialect = "snowflake"
@@ -68,7 +68,7 @@ class Snowflake(Connected):
 
     def _judge(self, error: Any, text: str) -> tuple[type[SqlevalError], str]:
         state = str(error.sqlstate or "")
-        # Its first line may be no more than "SQL compilation error:".
+        # The first line may be only "SQL compilation error:".
         reason = " ".join(str(error.raw_msg or error).split())
         if state == _UNREADABLE:
             return SourceError, reason

@@ -39,14 +39,14 @@ def _quote_column(name: str) -> str:
 
 
 def _list_paths(source: object) -> list[str]:
-    """Return a list of paths; an empty one if the source is something else."""
+    """Return the paths in a list; an empty list if the source is something else."""
     every = cast("list[object]", source) if isinstance(source, list) else []
     paths = [path for path in every if isinstance(path, str)]
     return paths if len(paths) == len(every) else []
 
 
 class Spark(Engine):
-    """Spark by a session, classic or of Spark Connect; see `base.Engine`.
+    """Spark, through a session, classic or of Spark Connect; see `base.Engine`.
 
     Parameters
     ----------
@@ -60,17 +60,17 @@ class Spark(Engine):
     def __init__(self, session: Any) -> None:
         self.session = session
         self._is_classic = "connect" not in type(session).__module__
-        # Of a session of this process, also one by Connect.
+        # Sessions of this process have such a handler, also through Connect.
         if getattr(getsignal(SIGINT), "__module__", "").startswith("pyspark"):
             listen_for_interrupts()
         if not self._is_classic and session.conf.get(_ANSI, None) is None:
-            # Spark has a value for it, Sail has none. Sail 0.7 raises a division by zero where
-            # NULLIF leaves none to divide by; without ANSI mode it is NULL.
+            # Only Sail has no value for this setting. In ANSI mode Sail 0.7 raises a division by
+            # zero even if NULLIF has removed the zeros; otherwise the result is NULL.
             session.conf.set(_ANSI, "false")
 
     @property
     def is_stopped(self) -> bool:
-        """Whether the session has been stopped, so that it answers no more."""
+        """Whether the session has been stopped, so that it no longer answers."""
         if self._is_classic:
             return self.session.sparkContext._jsc is None
         return self.session.is_stopped
@@ -83,13 +83,13 @@ class Spark(Engine):
         SourceError
             If there is no such table or path, or the query is wrong.
         RequestError
-            If it is something else.
+            If the source is something else.
         """
         label, read = self._find_reader(source, query)
         return self._open_frame(label, read, name)
 
     def open_files(self, files: Sequence[str], name: str) -> Source:
-        """Return files that were listed as a source; see `spark_files.read_files`."""
+        """Return the source of listed files; see `spark_files.read_files`."""
         label = f"{len(files)} files" if len(files) > 1 else files[0]
         return self._open_frame(label, lambda: read_files(self.session, files), name)
 
@@ -110,7 +110,7 @@ class Spark(Engine):
         return Source(quote(name), name=name, make=select, empty=frame, label=label)
 
     def _find_reader(self, source: object, query: str | None) -> tuple[str, Callable[[], Any]]:
-        """Return the name of a source in messages, and what gives its DataFrame."""
+        """Return the name of a source in messages, and a function that returns its DataFrame."""
         if query is not None:
             if source is not None:
                 raise RequestError("give a source or query=, not both")
@@ -152,7 +152,7 @@ class Spark(Engine):
         }
 
     def check_condition(self, source: Source, condition: str) -> None:
-        """Raise `EngineError` if Spark cannot judge a row of the source by ``condition``."""
+        """Raise `EngineError` if Spark cannot evaluate a condition on rows ``s``."""
         text = f"SELECT 1 AS one FROM {source.relation} AS s WHERE {condition} LIMIT 0"
         with self._convert_errors(text, source.label):
             _ = self._prepare(text, {}, {source.name: source.empty}).schema
@@ -160,7 +160,7 @@ class Spark(Engine):
     def _prepare(
         self, statement: str, params: Mapping[str, Value], objects: Mapping[str, object]
     ) -> Any:
-        """Return a statement as a DataFrame, which has not run."""
+        """Return a statement as a DataFrame, without running it."""
         text = translate(statement, tuple(objects))
         logger.debug("%s\n-- %s", text, params)
         return self.session.sql(text, args=dict(params), **objects)
@@ -194,7 +194,7 @@ class Spark(Engine):
         )
 
         def work() -> Any:
-            add(tag)  # Of this thread, so that no other statement of the session is cancelled.
+            add(tag)  # The tag holds for this thread: no other statement is cancelled.
             try:
                 return frame.toArrow()
             finally:
@@ -261,7 +261,7 @@ class Spark(Engine):
         except errors.PySparkException as error:
             raise self._convert(error, statement, label, at_source=at_source) from error
         except Exception as error:
-            # Of Py4J and gRPC, which PySpark lets through when a session has ended.
+            # Errors of Py4J and gRPC, which PySpark does not wrap after a session has ended.
             if type(error).__module__.partition(".")[0] not in ("py4j", "grpc"):
                 raise
             raise EngineError(f"Spark failed over {label}: {_read_message(error)}") from error

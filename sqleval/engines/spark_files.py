@@ -16,18 +16,18 @@ from sqleval.sources.lake.tables import find_table_kind
 from sqleval.sources.source import PARQUET
 from sqleval.sources.stores import is_remote
 
-#: The readers of Spark by the ending of a path; a folder without one holds Parquet files.
+#: Spark's format and options by the ending of a path; a folder without one holds Parquet files.
 READERS: Mapping[str, tuple[str, Mapping[str, str]]] = {
     **{ending: ("parquet", {}) for ending in PARQUET},
     **dict.fromkeys((".csv", ".csv.gz"), ("csv", {"header": "true", "inferSchema": "true"})),
     **dict.fromkeys((".json", ".jsonl", ".ndjson"), ("json", {})),
     ".orc": ("orc", {}),
 }
-#: By table format, the folder of the table's log and the pattern of the log's files.
+#: The folder of a table's log and the pattern of the log's files, by table format.
 _LOGS = {"delta": ("_delta_log", "*"), "iceberg": ("metadata", "*.metadata.json")}
 #: The folder of a Hive partition in a path: a key and its value.
 _KEY = re.compile(r"(?<=/)([^/=]+)=([^/]*)/")
-#: The value of a key that is NULL.
+#: Hive's text for a key that is NULL.
 _NONE = "__HIVE_DEFAULT_PARTITION__"
 
 
@@ -36,7 +36,7 @@ def _find_ending(path: str) -> str:
 
 
 def is_path(text: str) -> bool:
-    """Whether a text is a path or URL, and no table's name."""
+    """Whether a text is a path or URL, rather than a table's name."""
     return "/" in text or "\\" in text or bool(_find_ending(text))
 
 
@@ -52,7 +52,7 @@ def read_paths(session: Any, paths: Sequence[str]) -> Any:
     Raises
     ------
     SourceError
-        If a folder holds a table, whose files are also those of deleted rows.
+        If a folder holds a table of a lake, because its files still contain deleted rows.
     """
     kind, place = find_table_kind(paths[0])
     if len(paths) == 1 and kind in _LOGS:
@@ -84,15 +84,15 @@ def _find_remote_kind(session: Any, path: str) -> str:
             if reader.load(f"{path.rstrip('/')}/{folder}").select("path").head(1):
                 return kind
         except errors.PySparkException:
-            continue  # Spark has an error for a folder that is missing, Sail has no rows.
+            continue  # For a missing folder Spark raises an error, and Sail returns no rows.
     return ""
 
 
 def read_files(session: Any, files: Sequence[str]) -> Any:
-    """Return a DataFrame of files that were listed, with the keys of their Hive partitions as text.
+    """Return a DataFrame of listed files, with the keys of their Hive partitions as text.
 
-    It is the listing that resolves patterns, as ``**`` is one level of folders for Spark, and that
-    knows which files cannot be read.
+    The caller resolves patterns, because for Spark ``**`` is one level of folders, and because
+    the caller knows which files cannot be read.
 
     Raises
     ------
@@ -115,7 +115,7 @@ def read_files(session: Any, files: Sequence[str]) -> Any:
     frame = reader.load(list(files))
     if {*names} <= {*frame.columns}:
         return reader.schema(_read_as_text(frame.schema, names)).load(list(files))
-    # Sail 0.7 knows no such root.
+    # Sail 0.7 ignores basePath, so add the keys to each partition.
     frames = [_add_keys(session, part, listed) for part, listed in parts.items()]
     return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), frames)
 

@@ -14,8 +14,7 @@ from sqleval.engines.types import find_polars_types
 from sqleval.engines.warehouse import Translated
 from sqleval.errors import DataError, EngineError, SourceError, SqlevalError
 
-#: Trino's name of a type, without its arguments, and the one of `common.columns`; others are
-#: spelled alike.
+#: The name in `common.columns` of each type that Trino names differently; both without arguments.
 _TYPES = {
     "array": "STRUCT(...)",
     "char": "VARCHAR",
@@ -26,7 +25,7 @@ _TYPES = {
     "unknown": "INTEGER",
     "varbinary": "BLOB",
 }
-#: The names of errors over a value in the rows, and of what is not there or may not be read.
+#: Names of errors about a bad value in the rows, and about a missing or unreadable table.
 _VALUES = {
     "DIVISION_BY_ZERO", "INVALID_CAST_ARGUMENT", "INVALID_FUNCTION_ARGUMENT",
     "NUMERIC_VALUE_OUT_OF_RANGE",
@@ -48,7 +47,7 @@ def _name_type(text: str) -> str:
 
 
 class Trino(Connected):
-    """Trino by a connection of its client; see `connected.Connected`."""
+    """Trino, through its client; see `connected.Connected`."""
 
     name = "Trino"
     dialect = "trino"
@@ -62,10 +61,10 @@ class Trino(Connected):
         self, translated: Translated, on_start: Callable[[Callable[[], object]], object]
     ) -> pl.DataFrame:
         with self._connection.cursor() as cursor:
-            on_start(cursor.cancel)  # Which does nothing before the statement has begun.
+            on_start(cursor.cancel)  # It does nothing before the statement has begun.
             rows = cursor.execute(translated.text).fetchall()
             columns = _read_columns(cursor)
-        # The client has made objects of the rows already.
+        # The client returns rows as Python objects.
         return pl.DataFrame(rows, find_polars_types(columns), orient="row")
 
     def _list_errors(self) -> tuple[type[Exception], ...]:
@@ -79,5 +78,5 @@ class Trino(Connected):
 
 
 def _read_columns(cursor: Any) -> list[Column]:
-    """Return the columns of a statement that was executed."""
+    """Return the columns of an executed statement."""
     return [Column(each.name, _name_type(each.type_code)) for each in cursor.description]

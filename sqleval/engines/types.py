@@ -1,4 +1,4 @@
-"""Column types of an engine as Polars types."""
+"""Converts column types of an engine to Polars types."""
 
 import re
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from sqleval.engines.base import Engine
 from sqleval.engines.embedded import embedded
 from sqleval.errors import RequestError
 
-#: Types that no Polars type holds, alone or within another one; names of fields may be quoted.
+#: Types that have no Polars type, alone or nested in another type.
 _HOLDS_NO_KEY = re.compile(r"\bINTERVAL\b|\bUNION\(")
 
 

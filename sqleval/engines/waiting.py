@@ -18,8 +18,8 @@ from typing import TypeVar
 T = TypeVar("T")
 #: The seconds between two checks for an interrupt while a statement runs.
 _PULSE = 0.1
-#: The seconds after which a percentage that stays is reported again: a bar appears after a second,
-#: and the function may stop the statement.
+#: The seconds after which an unchanged percentage is reported again, because a bar appears after a
+#: second and the function may stop the statement.
 _REPEAT = 1.0
 _progress: Callable[[float], object] | None = None
 #: Functions called at each check; they raise to cancel the statement.
@@ -37,13 +37,13 @@ def is_watched() -> bool:
     return _progress is not None
 
 
-#: The sockets from and to which Python passes the numbers of signals, after `notice_interrupts`.
+#: The pair of sockets through which Python passes signal numbers, after `notice_interrupts`.
 _signals: tuple[socket.socket, socket.socket] | None = None
 #: Whether `listen_for_interrupts` has wrapped the handler of another library.
 _is_wrapped = False
-#: Whether a statement has raised for the Ctrl-C that Python's own handler has not seen yet.
+#: Whether a statement has raised for a Ctrl-C that Python's own handler has not seen yet.
 _has_raised = False
-#: How many Python's own handler has seen.
+#: The number of Ctrl-Cs that Python's own handler has seen.
 _handled = 0
 
 
@@ -68,7 +68,7 @@ def notice_interrupts() -> None:
 
 
 def _forget_signals() -> None:
-    """Leave the sockets to the parent process, which would read the signals of a fork."""
+    """Forget the parent's sockets in a fork, or the parent would read the fork's signals."""
     global _signals
     if _signals is not None:
         _signals = None
@@ -124,10 +124,10 @@ def _take_second_interrupt() -> Generator[None]:
 
 @cache
 def _open_pool(process: int) -> ThreadPoolExecutor:
-    """Return the threads of a process, one for each statement that runs; a fork needs its own.
+    """Return the pool of threads of a process, one for each running statement; forks have others.
 
-    They stay for the next statements. When a thread ends, DuckDB gives the memory that it has used
-    back to the system, and to get it anew takes a fifth of the time of a small statement.
+    The threads stay for later statements. When a thread ends, DuckDB returns its memory to the
+    system, and allocating it again takes a fifth of the time of a small statement.
     """
     # Statements may wait for others: with a limit, all threads could be waiting.
     return ThreadPoolExecutor(sys.maxsize, thread_name_prefix=f"sqleval-{process}")
@@ -143,18 +143,18 @@ def wait_for(
     work : callable
         Runs the statement.
     cancel : callable
-        Stops the statement, so that ``work`` ends soon; called until it ends, if the user
-        interrupts, or if a function of `on_pulse` or that of `watch` raises.
+        Stops the statement, so that ``work`` ends soon. It is called until ``work`` ends, if the
+        user interrupts, or if a function of `on_pulse` or `watch` raises.
     read_percent : callable
-        Returns how much of the statement is done, in percent; negative if that is not known.
+        Returns the percentage of the statement that is done; negative if it is unknown.
     """
     global _has_raised
     if not threading.main_thread().is_alive():
-        # Python's pool of threads takes no work from then on; nor is there an interrupt.
+        # After the main thread, the pool takes no work, and no interrupt can come.
         return work()
     highest, reported_at = -1.0, 0.0
     notice_interrupts()
-    _read_interrupt()  # What came before this statement is not for it.
+    _read_interrupt()  # Discard an earlier Ctrl-C.
     handled = _handled
     running = _open_pool(os.getpid()).submit(work)
     try:
@@ -174,8 +174,8 @@ def wait_for(
         if isinstance(error, KeyboardInterrupt):
             second = _take_second_interrupt()
             next(second)
-        # A statement that is still being planned is not there to be cancelled. A second Ctrl-C
-        # must not leave the statement alone.
+        # A statement that is still being planned cannot be cancelled yet, so repeat it. A second
+        # Ctrl-C must not leave the statement running.
         while not running.done():
             try:
                 cancel()

@@ -1,4 +1,4 @@
-"""What the engines of warehouses share: tables by name, statements in their own SQL."""
+"""Base class of warehouses: reads tables by name, and translates statements to their SQL."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ logger = logging.getLogger("sqleval")
 
 
 class Translated(NamedTuple):
-    """A statement in the SQL of a warehouse, and the names that its columns shall have."""
+    """A statement in the SQL of a warehouse, and the names of its result's columns."""
 
     text: str
     names: tuple[str, ...]
@@ -35,7 +35,7 @@ class Translated(NamedTuple):
 class Warehouse(Engine):
     """An engine whose statements are translated as a whole, and whose results are small.
 
-    The objects of its sources are the texts that stand for their tables.
+    An object of a source is the SQL text that replaces the source's name in a statement.
     """
 
     #: The name of the engine in messages.
@@ -44,7 +44,7 @@ class Warehouse(Engine):
     def translate(
         self, statement: str, params: Mapping[str, Value], relations: Mapping[str, object]
     ) -> Translated:
-        """Return a statement of DuckDB's in the SQL of the warehouse.
+        """Translate a statement from DuckDB's SQL to the warehouse's.
 
         Parameters
         ----------
@@ -53,7 +53,7 @@ class Warehouse(Engine):
         params : mapping of str to value
             The values of its ``$parameters``, which are written into it.
         relations : mapping of str to str
-            What stands for a table of the statement, as the warehouse writes it.
+            The warehouse's SQL that replaces each table's name in the statement.
         """
         tree = sqlglot.parse_one(statement, dialect="duckdb")
         for node in list(tree.find_all(exp.Placeholder)):
@@ -69,7 +69,7 @@ class Warehouse(Engine):
         return Translated(text, names)
 
     def _rewrite(self, tree: exp.Expr) -> None:
-        """Rewrite what this warehouse alone says differently, in place."""
+        """Rewrite, in place, expressions that only this warehouse writes differently."""
 
     @abstractmethod
     def _fetch(self, translated: Translated) -> Any:
@@ -79,12 +79,12 @@ class Warehouse(Engine):
     def _convert_errors(
         self, text: str, label: str, kind: type[SqlevalError] | None = None
     ) -> AbstractContextManager[None]:
-        """Raise errors of the driver as those of this package: of this kind, or by their text."""
+        """Raise the driver's errors as this package's: of a class, or by their text."""
 
     def _make_error(
         self, kind: type[SqlevalError], label: str, text: str, reason: str
     ) -> SqlevalError:
-        """Return an error over a source or a statement."""
+        """Return an error about a source or a statement."""
         error = kind(f"{BEGINNINGS[kind].format(label, name=self.name)}: {reason}")
         error.statement, error.reason = text or None, reason
         return error
@@ -94,7 +94,7 @@ class Warehouse(Engine):
         return self.translate(statement, {}, objects).text
 
     def check_condition(self, source: Source, condition: str) -> None:
-        """Raise `EngineError` if a row of the source cannot be judged by ``condition``."""
+        """Raise `EngineError` if the warehouse cannot evaluate a condition on rows ``s``."""
         text = f"SELECT 1 AS one FROM {source.relation} AS s WHERE {condition} LIMIT 0"
         translated = self.translate(text, {}, source.objects([]))
         with self._convert_errors(translated.text, source.label, EngineError):
@@ -146,7 +146,7 @@ def _write_value(value: Value) -> exp.Expr:
 
 
 def check_source(source: object, query: str | None, place: str) -> None:
-    """Raise `RequestError` unless there is the name of a table, or a query."""
+    """Raise `RequestError` unless the source is a table's name, or there is a query."""
     if query is not None and source is not None:
         raise RequestError("give a source or query=, not both")
     if query is None and (not isinstance(source, str) or "://" in source):

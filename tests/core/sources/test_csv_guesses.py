@@ -107,7 +107,7 @@ def test_files_with_other_columns_have_one_format(tmp_path: Path) -> None:
 
 def test_dates_that_no_format_fits_are_refused(tmp_path: Path) -> None:
     folder = write_days(tmp_path / "files", {"a": ("09/13/2018",), "b": ("13/09/2018",)})
-    with pytest.raises(SourceError, match="has dates of which no one format fits all"):
+    with pytest.raises(SourceError, match="has dates that no single format fits"):
         sqleval.scan(folder, label="y", score="p", by="day")
 
 
