@@ -37,7 +37,6 @@ test_a_store_replaces_periods_and_nothing_else = (
 )
 test_a_store_reads_what_is_selected = stores.test_a_store_reads_what_is_selected
 test_old_periods_are_removed_from_one_job = stores.test_old_periods_are_removed_from_one_job
-test_definitions_of_one_job_are_renamed = stores.test_definitions_of_one_job_are_renamed
 test_six_writers_at_one_time_lose_nothing = stores.test_six_writers_at_one_time_lose_nothing
 
 
