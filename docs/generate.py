@@ -19,11 +19,13 @@ import polars as pl
 
 import sqleval
 from sqleval.catalog import builtin
+from sqleval.checking.table import CLASS_CHECKS, CURVE_CHECKS, METRIC_CHECKS
 from sqleval.cli.inspection import write_findings
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = (
     "docs/guide/first-steps.md",
+    "docs/guide/own-metrics.md",
     "docs/guide/scikit-learn.md",
     "docs/guide/splits.md",
     "docs/reference/python.md",
@@ -532,6 +534,13 @@ def _rooms() -> str:
     return _table(["folder", "its job", "modules", "may import"], rows)
 
 
+def _properties() -> str:
+    """Return the checks of metrics and of curves, and what holds."""
+    rows = [(name, check.what) for name, check in {**METRIC_CHECKS, **CLASS_CHECKS}.items()]
+    rows += [(f"{name}, of a curve", check.what) for name, check in CURVE_CHECKS.items()]
+    return _table(["check", "what holds"], rows)
+
+
 # -- sources -----------------------------------------------------------------------------------
 
 
@@ -572,6 +581,7 @@ def _inspection() -> str:
 _PARTS: Mapping[str, Callable[[], str]] = {
     "inspection": _inspection,
     "rooms": _rooms,
+    "properties": _properties,
     "sources": _sources,
     "scikit-learn": _scikit_learn,
     "functions": _functions,

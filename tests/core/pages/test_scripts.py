@@ -32,6 +32,8 @@ ELSEWHERE = {
     ("docs/guide/jobs.md", "sh"): "core/pages/test_jobs_page.py",
     ("docs/guide/spark.md", "python"): "engines/pages/test_spark_page.py",
     ("docs/guide/spark.md", "sh"): "engines/pages/test_spark_page.py",
+    ("docs/guide/own-metrics.md", "python"): "core/pages/test_own_metrics_page.py",
+    ("docs/guide/own-metrics.md", "sh"): "core/pages/test_own_metrics_page.py",
     ("docs/developers/adding.md", "python"): "core/pages/test_adding_page.py",
 }
 
