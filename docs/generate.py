@@ -19,6 +19,7 @@ import polars as pl
 
 import sqleval
 from sqleval.catalog import builtin
+from sqleval.catalog.roles import ROLES, VALUES
 from sqleval.checking.table import CLASS_CHECKS, CURVE_CHECKS, METRIC_CHECKS
 from sqleval.cli.inspection import write_findings
 
@@ -35,6 +36,7 @@ DOCUMENTS = (
     "docs/reference/result-columns.md",
     "docs/reference/sources.md",
     "docs/developers/house.md",
+    "sql/README.md",
 )
 #: Columns of a help text.
 _WIDTH = 100
@@ -534,6 +536,17 @@ def _rooms() -> str:
     return _table(["folder", "its job", "modules", "may import"], rows)
 
 
+def _roles() -> str:
+    """Return the table of roles: what binds each, and what its column holds."""
+    rows = []
+    for name, facts in ROLES.items():
+        values = VALUES[facts.values]
+        texts = [values.words, values.must, ", ".join(facts.allowed)]
+        words = ": ".join(filter(None, texts))
+        rows.append((f"`{name}`", f"`{facts.argument}=`", words, facts.help))
+    return _table(["role", "argument, option and job key", "a value is", "what it is"], rows)
+
+
 def _properties() -> str:
     """Return the checks of metrics and of curves, and what holds."""
     rows = [(name, check.what) for name, check in {**METRIC_CHECKS, **CLASS_CHECKS}.items()]
@@ -581,6 +594,7 @@ def _inspection() -> str:
 _PARTS: Mapping[str, Callable[[], str]] = {
     "inspection": _inspection,
     "rooms": _rooms,
+    "roles": _roles,
     "properties": _properties,
     "sources": _sources,
     "scikit-learn": _scikit_learn,
