@@ -149,6 +149,17 @@ def _join(*conditions: str | None) -> str | None:
     return " AND ".join(f"({each})" for each in conditions if each is not None) or None
 
 
+def _choose_roles(samples: Sequence[Sample], only: str | None) -> list[str]:
+    """Return the distributions that are compared; for the mix alone, one whose rows are counted."""
+    first, second = samples
+    roles = [role for role in DISTRIBUTIONS if role in first.roles and role in second.roles]
+    if only not in (None, "mix"):
+        roles = [role for role in roles if role == only]
+    if not roles:
+        raise RequestError("the samples have no column in common: give both a score or a label")
+    return roles[:1] if only == "mix" else roles
+
+
 def compare_samples(
     samples: Sequence[Sample],
     measures: Sequence[Measure],
@@ -174,32 +185,27 @@ def compare_samples(
         If the samples cannot be compared, or do not have the distribution.
     """
     first, second = samples
-    names = first.binding.key_names
-    if names != second.binding.key_names:
+    names, others = first.binding.key_names, second.binding.key_names
+    if names != others:
         raise RequestError(
             f"the reference has the slice keys {list(names)} and the current sample "
-            f"{list(second.binding.key_names)}; give both the same by="
+            f"{list(others)}; give both the same by="
         )
     check_key_names(names, COLUMNS, "the result")
-    roles = [role for role in DISTRIBUTIONS if role in first.roles and role in second.roles]
-    if only is not None and only != "mix":
-        roles = [role for role in roles if role == only]
-    if not roles:
-        raise RequestError("the samples have no column in common: give both a score or a label")
+    roles = _choose_roles(samples, only)
     bits = find_bits(samples, bins)
     parts: list[pl.DataFrame] = []
     sizes: Sequence[pl.DataFrame] = []
-    for role in roles[:1] if only == "mix" else roles:
+    of_shares = [each for each in measures if each.is_of_shares]
+    for role in roles:
         is_number = agree_on_kind(samples, role)
-        chosen = [each for each in measures if is_number or each.is_of_shares]
-        role_bits = bits if is_number else None
+        chosen, role_bits = (measures, bits) if is_number else (of_shares, None)
         with count_both(role, samples, role_bits) as counts:
             table, sizes = counts
             if chosen and only != "mix":
                 parts.append(measure_role(role, table, sizes, samples, chosen, role_bits))
-    chosen = [each for each in measures if each.is_of_shares]
-    if chosen and first.binding.by and only in (None, "mix"):
-        parts.append(measure_mix(sizes, samples, chosen))
+    if of_shares and first.binding.by and only in (None, "mix"):
+        parts.append(measure_mix(sizes, samples, of_shares))
     if not parts:
         named = ", ".join(each.text for each in measures)
         raise RequestError(f"{named}: needs values with an order, a score or a real number")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, cast
@@ -85,37 +84,38 @@ def merge_definitions(source: Source, columns: Columns) -> Definition:
             f"this sqleval reads version {VERSION}; build it from the rows with this sqleval"
         )
     for other in definitions[1:]:
-        for name in _MUST_AGREE:
-            one, two = (getattr(each, name) for each in (first, other))
-            if name == "roles":
-                one, two = map(_leave_out_keys, (one, two))
-            if name == "roles" and one != two:
-                one, two = (dict(set(a) - set(b)) for a, b in ((one, two), (two, one)))
-            if one != two:
-                raise RequestError(
-                    f"these states cannot be merged: {name} is {one!r} in some of them and "
-                    f"{two!r} in others of {source.label}"
-                )
+        _check_agreement(first, other, source.label)
     keys = [key for key in first.keys if all(key in each.keys for each in definitions)]
     # One name of several expressions: the slices of one state are not those of another.
     texts = {key: {each.expressions.get(key) for each in definitions} for key in keys}
-    differing = [key for key in keys if len(texts[key]) > 1]
-    keys = [key for key in keys if key not in differing]
+    apart = {f"{KEY_PREFIX}{key}": "" for key in keys if len(texts[key]) > 1}
     sums = [name for name in first.columns if all(name in each.columns for each in definitions)]
+    roles = tuple(sorted((dict(first.roles) | apart).items()))
+    keys = tuple(key for key in keys if f"{KEY_PREFIX}{key}" not in apart)
     needed = [*keys, *sums, *(["label"] if TASKS[first.task].has_classes else [])]
     needed += ["weight", SQUARES] if "weight" in dict(first.roles) else []
     needed += ["score", "score_low", "score_high"] if first.bits else []
-    needed += first.further
-    if missing := [name for name in needed if name not in columns]:
+    if missing := [name for name in [*needed, *first.further] if name not in columns]:
         raise SourceError(f"{source.label} lacks a column of its states: {missing[0]!r}")
-    apart = {f"{KEY_PREFIX}{key}": "" for key in differing}
-    roles = tuple(sorted((dict(first.roles) | apart).items()))
-    return first._replace(keys=tuple(keys), columns=tuple(sums), roles=roles)
+    return first._replace(keys=keys, columns=tuple(sums), roles=roles)
 
 
-def _leave_out_keys(roles: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
-    """Return roles without the SQL of slice keys, which are left out where they differ."""
-    return tuple(pair for pair in roles if not pair[0].startswith(KEY_PREFIX))
+def _check_agreement(one: Definition, other: Definition, label: str) -> None:
+    """Raise `RequestError` if two states differ in what must agree."""
+    for name in _MUST_AGREE:
+        first, second = getattr(one, name), getattr(other, name)
+        if name == "roles":
+            # The SQL of slice keys may differ, which are then left out.
+            roles = [
+                {pair for pair in each if not pair[0].startswith(KEY_PREFIX)}
+                for each in (first, second)
+            ]
+            first, second = dict(roles[0] - roles[1]), dict(roles[1] - roles[0])
+        if first != second:
+            raise RequestError(
+                f"these states cannot be merged: {name} is {first!r} in some of them and "
+                f"{second!r} in others of {label}"
+            )
 
 
 def read_definition(source: Source) -> tuple[Source, dict[str, Column], Definition]:

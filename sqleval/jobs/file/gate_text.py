@@ -6,13 +6,14 @@ from typing import Literal, NamedTuple
 from sqleval.errors import RequestError
 
 _FLIPPED = {">": "<", "<": ">", ">=": "<=", "<=": ">="}
-_NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
+_UNSIGNED = r"(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
+_NUMBER = rf"[+-]?{_UNSIGNED}"
 _COMPARISON = re.compile(r"\s*(?P<left>[^<>=]*(?:\(.*\))?)\s*(?P<op><=|>=|<|>)\s*(?P<right>[^<>]*)")
 _CHANGE = re.compile(r"(?P<kind>drop|rise)\(\s*(?P<metric>.+?)\s*,\s*(?P<to>[^,]+?)\s*\)")
 _REFERENCE = re.compile(r"baseline|previous\s+(?P<n>\d{1,6})")
 _LIMIT = re.compile(
-    rf"(?P<to>baseline|previous\s+\d{{1,6}})?(?:\s*\*\s*(?P<factor>{_NUMBER}))?"
-    rf"\s*(?:(?P<sign>[+-])?\s*(?P<by>{_NUMBER}))?\s*"
+    rf"(?P<to>baseline|previous\s+\d{{1,6}})(?:\s*\*\s*(?P<factor>{_NUMBER}))?"
+    rf"(?:\s*(?P<by>[+-]\s*{_UNSIGNED}))?|(?P<number>[+-]?\s*{_UNSIGNED})"
 )
 _WORSE = re.compile(
     rf"\s*worse\(\s*(?P<metric>.+?)\s*,\s*(?P<to>[^,]+?)\s*\)\s*(?:<\s*(?P<by>{_NUMBER})\s*)?"
@@ -21,6 +22,7 @@ _DRIFT = re.compile(
     r"\s*drift\(\s*(?P<metric>.+?)(?:\s+of\s+(?P<of>\w+))?\s*,\s*(?P<to>[^,]+?)\s*\)"
     rf"\s*(?P<op><=?)\s*(?P<by>{_NUMBER})\s*"
 )
+_AGE = "age must be compared with a number, such as age <= 1"
 _FORMS = (
     "write METRIC >= 0.75, METRIC <= baseline + 0.01, METRIC <= baseline * 1.1, "
     "METRIC >= previous 7 - 0.02, drop(METRIC, previous 7) < 0.02 or "
@@ -90,41 +92,39 @@ def parse_check(text: str) -> Check:
     >>> parse_check("drop(roc_auc, previous 7) < 0.02")[:4]
     ('roc_auc', '>', 7, -0.02)
     """
-    if text.lstrip().startswith("worse("):
-        return _parse_worse(text)
-    if text.lstrip().startswith("drift("):
-        return _parse_drift(text)
+    for start, parse in (("worse(", _parse_worse), ("drift(", _parse_drift)):
+        if text.lstrip().startswith(start):
+            return parse(text)
     comparison = _COMPARISON.fullmatch(text)
     if comparison is None or not comparison["left"].strip():
         raise RequestError(f"cannot read the check {text!r}: {_FORMS}")
-    left, op = comparison["left"].strip(), comparison["op"]
-    right = comparison["right"].strip()
+    left, op, right = (comparison[part].strip() for part in ("left", "op", "right"))
     limit = _LIMIT.fullmatch(right)
-    is_signed = limit is not None and (limit["by"] or "").startswith(("+", "-"))
-    if (
-        limit is None
-        or not (limit["to"] or limit["by"])
-        or (limit["factor"] and not limit["to"])
-        or (limit["sign"] and is_signed)
-        or (limit["to"] and limit["by"] and not (limit["sign"] or is_signed))
-    ):
+    if limit is None:
         raise RequestError(f"{text!r}: {right!r} is not a limit: {_FORMS}")
-    offset = float((limit["sign"] or "") + (limit["by"] or "0"))
-    if (limit["to"] and left == "age") or re.match(r"(drop|rise)\(\s*age\s*,", left):
-        raise RequestError(f"{text!r}: age must be compared with a number, such as age <= 1")
+    offset = float("".join((limit["number"] or limit["by"] or "0").split()))
+    if left.startswith(("drop(", "rise(")):
+        return _parse_change(text, left, Check("", op, None, offset), limit["to"])
+    if limit["to"] is None:
+        return Check(left, op, None, offset)
+    if left == "age":
+        raise RequestError(f"{text!r}: {_AGE}")
+    return Check(left, op, _parse_reference(limit["to"], text), offset, float(limit["factor"] or 1))
+
+
+def _parse_change(text: str, left: str, check: Check, to: str | None) -> Check:
+    """Return the check of a drop or a rise by less than a number, the offset of ``check``."""
     change = _CHANGE.fullmatch(left)
-    if change is None and left.startswith(("drop(", "rise(")):
-        raise RequestError(f"cannot read {left!r} in the check {text!r}: {_FORMS}")
     if change is None:
-        to = _parse_reference(limit["to"], text) if limit["to"] else None
-        return Check(left, op, to, offset, float(limit["factor"] or 1))
-    if limit["to"]:
+        raise RequestError(f"cannot read {left!r} in the check {text!r}: {_FORMS}")
+    if change["metric"] == "age":
+        raise RequestError(f"{text!r}: {_AGE}")
+    if to is not None:
         raise RequestError(f"{text!r}: a drop or a rise must be compared with a number")
-    reference = _parse_reference(change["to"], text)
+    check = check._replace(metric=change["metric"], reference=_parse_reference(change["to"], text))
     # drop = reference - value, so that drop < x means value > reference - x.
-    if change["kind"] == "drop":
-        return Check(change["metric"], _FLIPPED[op], reference, -offset)
-    return Check(change["metric"], op, reference, offset)
+    is_drop = change["kind"] == "drop"
+    return check._replace(op=_FLIPPED[check.op], offset=-check.offset) if is_drop else check
 
 
 def _parse_worse(text: str) -> Check:

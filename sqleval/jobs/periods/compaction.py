@@ -45,30 +45,13 @@ def restore_rewritten_files(job: Job, side: str, listing: Listing, stored: pl.Da
     readable = here.filter(pl.col("error").is_null())
     columns = readable.select("file", "version", "size").unique()
     stored_files = {name: (version, size) for name, version, size in columns.iter_rows()}
-    unknown = {
-        f.path
-        for f in listing.files
-        if f.name not in stored_files or stored_files[f.name][0] != f.version
-    }
+    versions = {name: version for name, (version, _) in stored_files.items()}
+    unknown = {f.path for f in listing.files if versions.get(f.name) != f.version}
     if not unknown or not stored_files:
         return listing
-    live = {file.path: file.name for file in listing.files}
-    groups: list[_Group] = []
-    if snapshot.read_commits is not None:
-        commits = snapshot.read_commits()
-        groups = _find_groups(
-            commits, unknown, {*live}, lambda path: shorten_path(path, job) in stored_files
-        )
-        # Rows that were deleted after a rewrite belong to its files.
-        deleted = {file.path for file in snapshot.files if file.deleted}
-        groups = [group for group in groups if not group.now & deleted]
-    elif isinstance(snapshot.content, LakeFiles) and readable.height == here.height:
-        gone = {job.resolve_path(name) for name in stored_files.keys() - live.values()}
-        since = max(readable["modified"])
-        groups = _find_merged(snapshot.content, unknown, gone, since)
     files = [file for file in listing.files if file.path not in unknown]
     stand_ins: dict[str, tuple[str, ...]] = {}
-    for group in groups:
+    for group in _find_groups(job, listing, snapshot, unknown, here):
         old = [_restore(job, snapshot, path, stored_files) for path in sorted(group.before)]
         restored = [file for file in old if file is not None]
         names = [file.name for file in restored]
@@ -81,6 +64,25 @@ def restore_rewritten_files(job: Job, side: str, listing: Listing, stored: pl.Da
         stand_ins |= dict.fromkeys(names, tuple(sorted(group.now)))
     files += [file for file in listing.files if file.path in unknown]
     return listing._replace(files=files, stand_ins=stand_ins)
+
+
+def _find_groups(
+    job: Job, listing: Listing, snapshot: Snapshot, unknown: set[str], stored: pl.DataFrame
+) -> list[_Group]:
+    """Return the rewrites that led to unknown files, by the commits or the catalogue of a table."""
+    readable = {*stored.filter(pl.col("error").is_null())["file"]}
+    if snapshot.read_commits is not None:
+        live = {file.path for file in listing.files}
+        groups = _trace_commits(
+            snapshot.read_commits(), unknown, live, lambda path: shorten_path(path, job) in readable
+        )
+        # Rows that were deleted after a rewrite belong to its files.
+        deleted = {file.path for file in snapshot.files if file.deleted}
+        return [group for group in groups if not group.now & deleted]
+    if isinstance(snapshot.content, LakeFiles) and stored["error"].null_count() == stored.height:
+        gone = {job.resolve_path(name) for name in readable - {file.name for file in listing.files}}
+        return _find_merged(snapshot.content, unknown, gone, max(stored["modified"]))
+    return []
 
 
 def _restore(
@@ -105,7 +107,7 @@ def _find_merged(lake: LakeFiles, unknown: set[str], gone: set[str], since: int)
     return [_Group({file.path for file in merged}, gone, sum(file.rows for file in merged))]
 
 
-def _find_groups(
+def _trace_commits(
     commits: Iterable[Commit], unknown: set[str], live: set[str], is_known: Callable[[str], bool]
 ) -> list[_Group]:
     """Return the rewrites that led to unknown files, each back to the first files before it."""

@@ -76,18 +76,13 @@ def list_due_periods(
     The first ones are the newest period whose labels are mature, and those that were looked at
     before their labels.
     """
-    overview = past.overview
-    before = dict(overview.select("period", "fingerprint").unique().iter_rows())
-    failed = set(overview.filter("has_failed")["period"])
+    before = dict(past.overview.select("period", "fingerprint").unique().iter_rows())
+    failed = set(past.overview.filter("has_failed")["period"])
     now, completed = lake.fingerprints, lake.compute_fingerprints_before(files)
-    ends = _find_last(job, overview, as_of)
+    ends = _find_last(job, past.overview, as_of)
     over = [each for each in completed if find_period_end(job, each) <= as_of]
     if ends is None:
-        early = {*past.expected["period"]}
-        mature = list_mature_periods(job, lake, as_of)
-        newest = [*mature[-1:], *(p for p in mature if p in early)]
-        is_early = job.labels is not None and over and job.missing != "ignore"
-        return sorted({*newest, *(_list_next_periods(job, max(over), as_of) if is_early else [])})
+        return _list_first_periods(job, lake, past, over, as_of)
     first, last = ends
 
     def is_due(period: str) -> bool:
@@ -104,6 +99,17 @@ def list_due_periods(
         start = max(start, *over) if over else start
     expected = [] if job.missing == "ignore" else _list_next_periods(job, start, as_of)
     return sorted({*due, *expected})
+
+
+def _list_first_periods(
+    job: Job, lake: Lake, past: Past, over: list[str], as_of: datetime
+) -> list[str]:
+    """Return the periods of a first run without dates; ``over`` are those that were looked at."""
+    early = {*past.expected["period"]}
+    mature = list_mature_periods(job, lake, as_of)
+    newest = {*mature[-1:], *early.intersection(mature)}
+    is_early = job.labels is not None and over and job.missing != "ignore"
+    return sorted(newest.union(_list_next_periods(job, max(over), as_of) if is_early else []))
 
 
 def list_waiting_periods(
