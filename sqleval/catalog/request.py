@@ -15,9 +15,14 @@ from sqleval.errors import RequestError
 
 #: Averages over confusion matrices; another average may be a file called NAME_AVERAGE.
 AVERAGES = ("macro", "micro", "weighted")
-#: What becomes of the values over the keys of ``over=``, such as groups of customers: the smallest,
-#: the largest, the largest minus the smallest, or the smallest divided by the largest.
-SPREADS = ("smallest", "largest", "difference", "ratio")
+#: What becomes of the values over the keys of ``over=``, such as groups of customers: the mean, the
+#: mean weighted by rows, the smallest, the largest, the largest minus the smallest, the smallest
+#: divided by the largest, the largest distance from the value of all rows, and the area under the
+#: values over a numeric key.
+REDUCTIONS = (
+    "mean", "weighted_mean", "smallest", "largest", "difference", "ratio", "difference_to_all",
+    "integral",
+)  # fmt: skip
 #: No average: one row per class. Written ``average=None``.
 PER_CLASS = "none"
 #: One-vs-rest and one-vs-one: a matrix per class, or per pair of classes.
@@ -37,7 +42,7 @@ class Request:
     named : bool
         Whether the user named it; False for the default set.
     reduce : str or None
-        What becomes of the values over the keys of ``over=``: one of `SPREADS`.
+        What becomes of the values over the keys of ``over=``: one of `REDUCTIONS`.
     multi_class : str
         ``ovr`` or ``ovo``.
     zero_division : float or None
@@ -69,12 +74,14 @@ class Request:
     def header(self) -> Mapping[str, Any]:
         """The header of the metric's file, with the range that the request has."""
         header = self.relation.header
-        if self.reduce == "difference":
+        if self.reduce in ("difference", "difference_to_all"):
             return {**header, "direction": "lower", "range": "0 .. inf"}
         if self.reduce == "ratio":
             # The ratio of two values of different sign may be any number.
             is_signed = str(header["range"]).startswith("-")
             return {**header, "direction": "higher", "range": "" if is_signed else "0 .. 1"}
+        if self.reduce == "integral":
+            return {**header, "range": ""}
         # The range of a header is that of a mean.
         return {**header, "range": "0 .. inf"} if self.is_sum else header
 
@@ -194,10 +201,15 @@ def _check_reduce(
     name: str, reduce: object, task: TaskFacts, average: object, *, folds: bool
 ) -> None:
     """Raise `RequestError` if the values over the keys of ``over=`` cannot be reduced so."""
-    _check_choice(name, "reduce", reduce, SPREADS)
+    _check_choice(name, "reduce", reduce, REDUCTIONS)
     if not folds:
         raise RequestError(
-            f"{name}: reduce={reduce!r} compares groups of rows, and over= names their column"
+            f"{name}: reduce={reduce!r} is over groups of rows, and over= names their column"
+        )
+    if reduce == "weighted_mean" and task.has_queries:
+        raise RequestError(
+            f"{name}: reduce={reduce!r} weighs groups by their rows, and here queries count: leave "
+            "it out for the mean over all queries"
         )
     if average and not task.has_several_classes:
         raise RequestError(f"{name}: average= and reduce= both fold over=; leave one out")

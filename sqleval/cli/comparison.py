@@ -13,9 +13,10 @@ _LEFT_OUT = ("baseline", "statistic", "method", "n_dropped")
 
 #: Options that do not go with --curve, and with --leaderboard.
 _OF_METRICS = (
-    "metrics", "test", "alternative", "model", "key", "unpaired", "adjust", "margin", "leaderboard",
+    "metrics", "test", "alternative", "model", "key", "groups", "unpaired", "adjust", "margin",
+    "leaderboard",
 )  # fmt: skip
-_OF_BASELINE = ("baseline", "alternative", "margin")
+_OF_BASELINE = ("baseline", "alternative", "margin", "groups")
 
 #: Options of tests, for comparisons and sample sizes.
 _TEST = [
@@ -42,6 +43,8 @@ _COMPARE = [
         help="The column of models, of a table with a row per model and --key."),
     click.option("--key", metavar="COLUMN", help="The column by which the rows of models match."),
     click.option("--unpaired", is_flag=True, help="The models are judged on different rows."),
+    click.option("--groups", metavar="COLUMN",
+        help="Compare each group of rows, such as a region, with all other rows."),
     click.option("--adjust", default="holm", show_default=True, metavar="METHOD",
         help="Over slices: holm, benjamini_hochberg, bonferroni or none."),
     click.option("--margin", type=float, metavar="NUMBER",
@@ -75,6 +78,7 @@ def compare(
     margin: float | None,
     model: str | None,
     key: str | None,
+    groups: str | None,
     replicates: int,
     seed: int,
     cluster: str | None,
@@ -115,8 +119,8 @@ def compare(
         result = predictions.leaderboard(names, ci=ci, **chosen, **resampling).collect()
     else:
         result = predictions.compare(
-            names, baseline=baseline, alternative=alternative, ci=ci, margin=margin, **chosen,
-            **resampling,
+            names, baseline=baseline, alternative=alternative, ci=ci, margin=margin,
+            groups=groups, **chosen, **resampling,
         ).collect()  # fmt: skip
         keys = result.columns[: result.columns.index("metric")]
         sentences = summarize(result, keys, has_sets=bool(predictions.binding.sets))

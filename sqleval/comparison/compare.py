@@ -12,6 +12,7 @@ from sqleval.catalog.catalogue import Catalogue
 from sqleval.catalog.request import PER_CLASS, Request, format_request
 from sqleval.comparison.closed import CLOSED, compare_closed
 from sqleval.comparison.folds import compare_over
+from sqleval.comparison.groups import OTHERS, check_groups, divide_groups
 from sqleval.comparison.long import check_long, match_by_cluster
 from sqleval.comparison.omnibus import AT_ONCE, compare_at_once
 from sqleval.comparison.options import Options, check_options, find_baseline
@@ -58,6 +59,10 @@ def create_comparison(
     if options.margin is not None and options.alternative != "two-sided":
         # Keep the default metrics for which higher or lower is better.
         requests = [e for e in requests if e.named or e.header["direction"] != "none"]
+    if options.groups is not None:
+        names = (options.baseline, options.model, options.key)
+        check_groups(data, options.groups, others=names != (None, None, None))
+        options = options._replace(model=options.groups, paired=False)
     data, options = match_by_cluster(data, options)
     check_comparison(data, requests, options, key_types, COLUMNS)
     keys = {name: kind for name, kind in key_types.items() if name != "model"}
@@ -148,10 +153,27 @@ def refuse_sum(request: Request) -> None:
 
 def compare_models(data: Input, requests: Sequence[Request], options: Options) -> pl.DataFrame:
     """Return the comparison of every model with the baseline; see `Predictions.compare`."""
+    if options.groups is not None:
+        return _compare_groups(data, requests, options, options.groups)
     data, models = arrange_models(data, requests, options)
     pairs = Pairs(data, find_baseline(models, options.baseline), tuple(models))
     frame = note_folds(measure_differences(pairs, requests, options))
     return _finish(frame, pairs, options, requests[0].catalogue)
+
+
+def _compare_groups(
+    data: Input, requests: Sequence[Request], options: Options, groups: str
+) -> pl.DataFrame:
+    """Return the comparison of every group with all other rows."""
+    divided = divide_groups(data, groups)
+    parts = [
+        note_folds(measure_differences(pairs, requests, options, warn=i == 0)).with_columns(
+            model=pl.lit(group), baseline=pl.lit(OTHERS)
+        )
+        for i, (group, pairs) in enumerate(divided.items())
+    ]
+    first = next(iter(divided.values()))
+    return _finish(pl.concat(parts), first, options, requests[0].catalogue)
 
 
 def measure_differences(
@@ -270,9 +292,13 @@ def _finish(
     frame: pl.DataFrame, pairs: Pairs, options: Options, catalogue: Catalogue
 ) -> pl.DataFrame:
     """Adjust the p-values over slices, and add verdicts."""
-    # All rows are one question, and each set of slices is another.
+    # All rows are one question, and each set of slices is another; so are all groups.
     joint = pairs.joint
-    by = ["metric", "model", *([joint.set_key] if joint.sets else [])]
+    by = [
+        "metric",
+        *([] if options.groups else ["model"]),
+        *([joint.set_key] if joint.sets else []),
+    ]
     frame = add_adjusted_p_values(frame, options.adjust, by=by)
     frame = add_verdicts(frame, catalogue, 1 - options.ci, options.margin, options.alternative)
     named = dict(zip(joint.keys, joint.key_names, strict=True))

@@ -26,22 +26,40 @@ def _find(data: Input, name: str, option: str) -> tuple[Column, Columns]:
     return find_column(columns, name, option, data.source.label), columns
 
 
-def _list_models(data: Input, column: Column) -> list[str]:
-    """Return the models that a column names, in alphabetical order."""
+def find_model(data: Input, name: str, option: str) -> Column:
+    """Return the column that names the models, or groups, of rows."""
+    column, _ = _find(data, name, option)
+    if column.kind in ("interval", "nested"):
+        when = "with paired=False " if option == "model" else ""
+        raise RequestError(
+            f"{option}={name!r} is {column.type}, and {when}it must be a text, a number or a date"
+        )
+    return column
+
+
+def check_keyed(binding: Binding, option: str) -> None:
+    """Raise `RequestError` if a column of models, or groups, cannot be the last slice key."""
+    if binding.sets or binding.period:
+        raise RequestError(f"{option} goes with plain slice keys, not with sets=")
+
+
+def list_models(data: Input, column: Column, option: str = "model") -> list[str]:
+    """Return the models, or groups, that a column names, in alphabetical order."""
     binding = data.binding
+    plural = "models" if option == "model" else option
     name = f"CAST(s.{quote(column.name)} AS VARCHAR)"
     where = f"\nWHERE ({binding.where})" if binding.where else ""
     statement = f"SELECT {name} AS model FROM {binding.relation} AS s{where}\nGROUP BY 1"
     models = _reading(data, column.name).run(statement)["model"].sort()
     if models.null_count():
-        raise DataError(f"model={column.name!r} is NULL in some rows, which have no model then")
+        raise DataError(f"{option}={column.name!r} is NULL in some rows, which have none then")
     if len(models) < 2:
         only = f" but {models.item()!r}" if len(models) else ""
-        raise DataError(f"model={column.name!r} has no value{only}; two models are compared")
+        raise DataError(f"{option}={column.name!r} has no value{only}; two {plural} are compared")
     if len(models) > _MOST_MODELS:
         raise RequestError(
-            f"model={column.name!r} has {len(models):,} values; up to {_MOST_MODELS} models are "
-            "compared"
+            f"{option}={column.name!r} has {len(models):,} values; up to {_MOST_MODELS} {plural} "
+            "are compared"
         )
     return models.to_list()
 
@@ -60,17 +78,11 @@ def key_by_model(data: Input, model: str) -> tuple[Input, list[str]]:
     RequestError
         If the input has sets of keys or periods, or the column cannot be a slice key as a text.
     """
-    column, _ = _find(data, model, "model")
     binding = data.binding
-    if binding.sets or binding.period:
-        raise RequestError("model= with paired=False goes with plain slice keys, not with sets=")
-    if column.kind in ("interval", "nested"):
-        raise RequestError(
-            f"model={model!r} is {column.type}, and with paired=False it must be a text, a number "
-            "or a date"
-        )
+    check_keyed(binding, "model= with paired=False")
+    column = find_model(data, model, "model")
     keyed = replace(binding, by=(*(c for c in binding.by if c != column), column))
-    return data._replace(binding=keyed), _list_models(data, column)
+    return data._replace(binding=keyed), list_models(data, column)
 
 
 def check_long(binding: Binding) -> None:
@@ -115,7 +127,7 @@ def keep_matched(data: Input, model: str, key: str) -> Input:
     model_column, _ = _find(data, model, "model")
     key_column, _ = _find(data, key, "key")
     data = _reading(data, key_column.name, model_column.name)
-    models = _list_models(data, model_column)
+    models = list_models(data, model_column)
     _check_unique(data, model_column, key_column)
     others = [column.name for column in (*binding.by, *binding.over)]
     others += [binding.role[name].name for name in _list_shared(binding)]
@@ -164,7 +176,7 @@ def pivot_models(data: Input, model: str, key: str) -> Input:
     role = "score" if "score" in binding.role else "prediction"
     score = binding.role[role]
     data = _reading(data, key_column.name, model_column.name)
-    models = _list_models(data, model_column)
+    models = list_models(data, model_column)
     _check_unique(data, model_column, key_column)
     shared = _list_shared(binding)
     others = [c.name for c in (*binding.by, *binding.over)]

@@ -39,6 +39,7 @@ class Options(NamedTuple):
     seed: int = 0
     model: str | None = None
     key: str | None = None
+    groups: str | None = None
 
 
 def check_options(options: Options) -> None:

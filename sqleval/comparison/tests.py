@@ -92,7 +92,9 @@ def find_allowed(request: Request, data: Input, *, paired: bool = True) -> list[
     if binding.is_weighted:
         allowed = [test for test in allowed if test in WEIGHTED]
     allowed += ["bootstrap"] if data.cluster is None else ["jackknife", "bootstrap"]
-    return [*allowed, *OVER] if binding.over and paired else allowed
+    # These tests compare the values of folds, and not what is reduced from them.
+    takes_folds = paired and request.reduce in (None, "mean")
+    return [*allowed, *OVER] if binding.over and takes_folds else allowed
 
 
 def _is_area(request: Request, binding: Binding) -> bool:
@@ -153,14 +155,16 @@ def choose_test(request: Request, data: Input, test: str | None, *, paired: bool
             _refuse_weighted_folds(request, data)
         return chosen
     name = format_request(request)
-    if test in OVER:
+    if test in OVER and not data.binding.over:
         raise RequestError(f"test={test!r} needs over=, the column of the folds or data sets")
     why = ""
     if data.binding.has_counts or data.cluster:
         why = "; no other takes counts or clusters"
     elif data.binding.is_weighted:
         why = "; tests of ranks and counts take no weights"
-    if averages_folds(request, data.binding):
+    if request.reduce is not None:
+        why = "; tests over folds compare values of folds, and reduce= makes one value of them"
+    elif averages_folds(request, data.binding):
         why = "; any other compares values that are pooled over the folds"
     raise RequestError(f"test={test!r} does not fit {name}; allowed: {', '.join(allowed)}{why}")
 

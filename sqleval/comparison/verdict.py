@@ -177,9 +177,10 @@ def summarize(frame: pl.DataFrame, keys: Sequence[str], *, has_sets: bool = Fals
             whole = pl.col("by") == "overall"
         parts += group.filter(whole)["verdict"].to_list()
         parts += _count_slices(group.filter(~whole), named)
-        name = group["metric"][0]
-        name += f" of {group['model'][0]}" if several and named else ""
-        sentences.append(f"{name}: {'; '.join(parts)}")
+        name, model, text = group["metric"][0], group["model"][0], "; ".join(parts)
+        is_named = not named and text.startswith(f"{model} is ")
+        name += f" of {model}" if several and not is_named else ""
+        sentences.append(f"{name}: {text}")
     return sentences
 
 

@@ -72,9 +72,13 @@ def _fold_substitutions(
             # Keys that are columns of the rows are keys of their weights too.
             under = outer if each.supply.twin else substitutions[i:]
             support = builder.place(each.support, Scope(under))
+        whole = None
+        if placed.whole is not None and each.reducer == "difference to all":
+            relation, of_all = _fold_substitutions(builder, placed.whole, False)
+            whole = (relation, of_all["value"])
         ends = read_range(request.header)
         folding = Folding(
-            each, builder.keys(outer), cte, columns, support, ends, ci=ci,
+            each, builder.keys(outer), cte, columns, support, whole, ends, ci=ci,
             # The first fold leaves no undefined value that a second one could replace.
             zero_division=request.zero_division if i == 0 else None,
         )  # fmt: skip

@@ -1,6 +1,7 @@
 """Compiles metrics over a bound input into one statement."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import get_args
 
@@ -172,6 +173,10 @@ def write_metrics(
             remark = requirements.check_threshold(builder, request, relation, checks)
             remark = remark or requirements.check_class_sums(binding, request, checks)
             metric = metrics.place(request, relation, scope)
+            if request.reduce == "difference_to_all":
+                rest = scope._replace(substitutions=scope.substitutions[:-1])
+                plain = replace(request, reduce=None)
+                metric = metric._replace(whole=metrics.place(plain, relation, rest))
             placed.append(metric._replace(guard=guard, remark=remark))
         except RequestError as error:
             raise requirements.name_request(request, error) from None

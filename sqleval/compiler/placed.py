@@ -36,6 +36,8 @@ class PlacedMetric(NamedTuple):
         Why it has no value if scores are outside 0 .. 1, as SQL.
     remark : str, optional
         Its note if no scores are outside 0 .. 1, as SQL.
+    whole : PlacedMetric, optional
+        The metric of all rows, from which the distances of groups are taken.
     """
 
     request: Request
@@ -45,6 +47,7 @@ class PlacedMetric(NamedTuple):
     reasons: tuple[str, ...] = ()
     guard: str | None = None
     remark: str | None = None
+    whole: "PlacedMetric | None" = None
 
     @property
     def is_averaged(self) -> bool:

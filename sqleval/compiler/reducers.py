@@ -5,8 +5,7 @@ from typing import NamedTuple
 
 from sqlglot import exp
 
-from sqleval.catalog.request import SPREADS
-from sqleval.common.sql_text import LARGEST, write_key_equality
+from sqleval.common.sql_text import LARGEST, select, write_key_equality
 from sqleval.compiler.rewrite import SLICE
 from sqleval.compiler.substitution import Reducer, Substitution
 
@@ -29,6 +28,8 @@ class Folding(NamedTuple):
         Its columns by what they hold: ``value``, ``note`` ...
     support : str or None
         The relation of the weights, for the weighted mean.
+    whole : (str, str) or None
+        The relation and the column of the metric of all rows, for the difference to it.
     ends : tuple of (str or None)
         The ends of the metric's range as SQL; None where there is none.
     ci : bool
@@ -42,6 +43,7 @@ class Folding(NamedTuple):
     cte: str
     columns: Mapping[str, str]
     support: str | None = None
+    whole: tuple[str, str] | None = None
     ends: tuple[str | None, str | None] = (None, None)
     ci: bool = False
     zero_division: float | None = None
@@ -90,7 +92,7 @@ def _write_mean(folding: Folding) -> tuple[str, dict[str, str]]:
         source += f"\nJOIN {folding.support} AS s ON {write_key_equality('m', 's', keys)}"
     plural = substitution.plural
     has_interval = folding.ci and substitution.sampled
-    none, is_some, some = _write_undefined(folding)
+    none, is_some, some = _write_undefined(folding, value)
     few, rest = "", ""
     if has_interval:
         is_few = f"COUNT({value}) < {MIN_SAMPLE} AND STDDEV_SAMP({value}) > 0"
@@ -105,12 +107,12 @@ def _write_mean(folding: Folding) -> tuple[str, dict[str, str]]:
     return folding.select(items, source)
 
 
-def _write_undefined(folding: Folding) -> tuple[str, str, str]:
+def _write_undefined(folding: Folding, value: str) -> tuple[str, str, str]:
     """Return the SQL of the note on undefined values: the case of all, the test of some, and how.
 
     Without any rows, the note "no rows" is added later.
     """
-    value, plural = folding.value, folding.substitution.plural
+    plural = folding.substitution.plural
     missing = f"COUNT(*) - COUNT({value})"
     some = (
         f"'undefined for ' || CAST({missing} AS VARCHAR)"
@@ -152,23 +154,70 @@ def _write_extremes(folding: Folding) -> tuple[str, dict[str, str]]:
 
 def _write_spread(folding: Folding) -> tuple[str, dict[str, str]]:
     """Compare the values of groups by their extremes. Undefined values are counted in the note."""
-    value, reducer = folding.value, str(folding.substitution.reducer)
+    value, reducer = folding.value, folding.substitution.reducer
     least, most = f"MIN({value})", f"MAX({value})"
-    is_finite = f"ABS({most}) <= {LARGEST} AND ABS({least}) <= {LARGEST}"
+    is_finite = _write_finite_test(value)
     # The difference and the ratio of infinite values are undefined, and so is the ratio of zeros.
     values = {
         "smallest": least, "largest": most,
         "difference": f"CASE WHEN {is_finite} THEN {most} - {least} END",
         "ratio": f"CASE WHEN {is_finite} THEN {least} / NULLIF(CAST({most} AS DOUBLE), 0) END",
     }  # fmt: skip
-    none, is_some, some = _write_undefined(folding)
     why = ""
     if reducer in ("difference", "ratio"):
-        why = f" WHEN NOT ({is_finite}) THEN 'the value of a group is infinite'"
+        why = f" WHEN NOT ({is_finite}) THEN '{_INFINITE}'"
     if reducer == "ratio":
         why += f" WHEN {most} = 0 THEN 'the largest value is 0'"
-    note = f"CASE {none}{why} WHEN COUNT(*) = 1 THEN 'one group' WHEN {is_some} THEN {some} END"
-    return folding.select({"value": values[reducer], "note": note}, f"{folding.cte} AS m")
+    note = _write_group_note(folding, value, why)
+    return folding.select({"value": values[str(reducer)], "note": note}, f"{folding.cte} AS m")
+
+
+_INFINITE = "the value of a group is infinite"
+
+
+def _write_finite_test(value: str) -> str:
+    return f"ABS(MAX({value})) <= {LARGEST} AND ABS(MIN({value})) <= {LARGEST}"
+
+
+def _write_group_note(folding: Folding, value: str, why: str) -> str:
+    """Return the note on groups: what ``why`` has cases of, one group, or undefined values."""
+    none, is_some, some = _write_undefined(folding, value)
+    return f"CASE {none}{why} WHEN COUNT(*) = 1 THEN 'one group' WHEN {is_some} THEN {some} END"
+
+
+def _write_distance(folding: Folding) -> tuple[str, dict[str, str]]:
+    """Take the largest distance of a group's value from that of all rows."""
+    assert folding.whole is not None
+    cte, column = folding.whole
+    value, whole = folding.value, f"w.{column}"
+    source = f"{folding.cte} AS m\nJOIN {cte} AS w ON {write_key_equality('m', 'w', folding.keys)}"
+    is_finite = f"{_write_finite_test(value)} AND ABS(MAX({whole})) <= {LARGEST}"
+    why = f" WHEN NOT ({is_finite}) THEN 'a value is infinite'"
+    why = f" WHEN MAX({whole}) IS NULL THEN 'undefined for all rows'{why}"
+    distance = f"CASE WHEN {is_finite} THEN MAX(ABS({value} - {whole})) END"
+    note = _write_group_note(folding, value, why)
+    return folding.select({"value": distance, "note": note}, source)
+
+
+def _write_integral(folding: Folding) -> tuple[str, dict[str, str]]:
+    """Take the area under the values over a numeric key, by the trapezoid rule.
+
+    Groups whose value or key is undefined are left out, and counted in the note.
+    """
+    (key,) = folding.substitution.supply.keys
+    value = f"CASE WHEN m.{key} IS NOT NULL THEN {folding.value} END"
+    keys = [f"m.{each}" for each in folding.keys]
+    within = ", ".join([*keys, f"CASE WHEN {value} IS NULL THEN 1 ELSE 0 END"])
+    place = f"CAST(m.{key} AS DOUBLE)"
+    items = {each: f"m.{each}" for each in folding.keys} | {"place": place, "value": value}
+    for name in ("place", "value"):
+        items[f"next_{name}"] = f"LEAD({items[name]}) OVER (PARTITION BY {within} ORDER BY {place})"
+    source = f"(\n{select(items, f'FROM {folding.cte} AS m')}\n) AS m"
+    is_finite = _write_finite_test("m.value")
+    area = "SUM((m.next_place - m.place) * (m.value + m.next_value)) / 2e0"
+    why = f" WHEN NOT ({is_finite}) THEN '{_INFINITE}'"
+    note = _write_group_note(folding, "m.value", why)
+    return folding.select({"value": f"CASE WHEN {is_finite} THEN {area} END", "note": note}, source)
 
 
 #: The SQL of each reducer that folds a metric's values; `pooled` folds rows before there are any.
@@ -176,7 +225,9 @@ REDUCERS: Mapping[Reducer, Callable[[Folding], tuple[str, dict[str, str]]]] = {
     "mean": _write_mean,
     "weighted mean": _write_mean,
     "extremes": _write_extremes,
-    **dict.fromkeys(SPREADS, _write_spread),
+    **dict.fromkeys(("smallest", "largest", "difference", "ratio"), _write_spread),
+    "difference to all": _write_distance,
+    "integral": _write_integral,
 }
 
 

@@ -10,12 +10,15 @@ from typing import Literal, NamedTuple, cast
 
 from sqleval.binding.binding import Binding
 from sqleval.catalog.request import PER_CLASS, Request
+from sqleval.common.columns import NUMBERS
+from sqleval.errors import RequestError
 
 #: How the values over a substitution's keys become one: `reducers.REDUCERS` has the SQL. ``pooled``
 #: adds up the rows of the first mergeable step instead, before the metric is computed.
 Reducer = Literal[
-    "mean", "weighted mean", "extremes", "pooled", "smallest", "largest", "difference", "ratio"
-]
+    "mean", "weighted mean", "extremes", "pooled", "smallest", "largest", "difference", "ratio",
+    "difference to all", "integral",
+]  # fmt: skip
 
 
 class Supply(NamedTuple):
@@ -108,8 +111,20 @@ def create_folds(binding: Binding, average: str | None, reduce: str | None = Non
     """Return the data sets, folds, runs or groups that ``over=`` tells apart."""
     supply = Supply("", binding.folds)
     if reduce is not None:
-        return Substitution(supply, "groups", reducer=cast("Reducer", reduce))
+        if reduce == "integral":
+            _check_integral(binding)
+        reducer = cast("Reducer", reduce.replace("_", " "))
+        return Substitution(supply, "groups", reducer=reducer, support="fold_support")
     return Substitution(supply, "folds", reducer=_REDUCER.get(average), support="fold_support")
+
+
+def _check_integral(binding: Binding) -> None:
+    """Raise `RequestError` unless ``over=`` names one column of numbers."""
+    columns = [f"{column.name!r} ({column.type})" for column in binding.over]
+    if len(columns) > 1 or binding.over[0].kind not in NUMBERS:
+        raise RequestError(
+            f"reduce='integral' is over one column of numbers, and over= names {', '.join(columns)}"
+        )
 
 
 def averages_folds(request: Request, binding: Binding) -> bool:

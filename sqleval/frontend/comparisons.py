@@ -23,6 +23,7 @@ def compare(
     margin: float | None = None,
     model: str | None = None,
     key: str | None = None,
+    groups: str | None = None,
     replicates: int = 500,
     seed: int = 0,
     cluster: str | None = None,
@@ -59,6 +60,9 @@ def compare(
         the key, by which rows are matched; keys without a row of every model are dropped and
         counted. With ``paired=False`` the models (periods, data sets) have rows of their own,
         and no key.
+    groups : str, optional
+        Instead of models: the column of groups, such as regions, each of which is compared with
+        all other rows. p-values are adjusted for the number of groups, too.
     replicates, seed, cluster
         Of the bootstrap, as for `evaluate`. With ``cluster`` each cluster is left out in turn
         (the jackknife), unless ``test`` is ``bootstrap``.
@@ -93,7 +97,18 @@ def compare(
 
     requests = parse_requests(bound, metrics, ci)
     options = Options(
-        baseline, test, alternative, paired, ci, adjust, margin, replicates, seed, model, key
+        baseline,
+        test,
+        alternative,
+        paired,
+        ci,
+        adjust,
+        margin,
+        replicates,
+        seed,
+        model,
+        key,
+        groups,
     )
     return create_comparison(create_input(bound, cluster), requests, options, bound.key_types)
 

@@ -1,0 +1,57 @@
+"""Compares each group of rows with all other rows, such as for fairness."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sqleval.common.columns import Column
+from sqleval.common.sql_text import quote, write_literal
+from sqleval.comparison.long import check_keyed, find_model, list_models
+from sqleval.comparison.pairs import Pairs
+from sqleval.errors import RequestError
+from sqleval.resampling.cells import Input
+
+#: The name of what a group is compared with.
+OTHERS = "all other rows"
+#: The key that tells a group from the others, and its values.
+_SIDE, _GROUP, _REST = "_side_of_group", "group", "others"
+
+
+def check_groups(data: Input, groups: str, *, others: bool) -> None:
+    """Raise `RequestError` if the rows of a column's groups cannot be compared.
+
+    With ``others``, options are given that name models.
+    """
+    if others:
+        raise RequestError("groups= compares each group with all other rows: baseline=, model= and "
+            "key= are for models")  # fmt: skip
+    if data.binding.models:
+        raise RequestError("groups= is for one score; leave out the other models")
+    if groups in [column.name for column in data.binding.by]:
+        raise RequestError(f"by={groups!r} is the column of groups=, whose rows are compared")
+    check_keyed(data.binding, "groups=")
+    find_model(data, groups, "groups")
+
+
+def divide_groups(data: Input, groups: str) -> dict[str, Pairs]:
+    """Return each group, and its rows as a model beside all other rows as the baseline.
+
+    Raises
+    ------
+    DataError
+        If some rows have no group, or there are fewer than two.
+    """
+    column = find_model(data, groups, "groups")
+    binding, name = data.binding, f"r.{quote(column.name)}"
+    divided: dict[str, Pairs] = {}
+    for group in list_models(data, column, "groups"):
+        side = (
+            f"CASE WHEN CAST({name} AS VARCHAR) = {write_literal(group)} "
+            f"THEN '{_GROUP}' ELSE '{_REST}' END AS {_SIDE}"
+        )
+        relation = f"(SELECT r.*, {side} FROM {binding.relation} AS r)"
+        source = data.source.add_columns(relation, [_SIDE], [column.name])
+        by = (*binding.by, Column(_SIDE, "VARCHAR"))
+        keyed = data._replace(source=source, binding=replace(binding, relation=relation, by=by))
+        divided[group] = Pairs(keyed, _REST, (_REST, _GROUP))
+    return divided

@@ -1,0 +1,137 @@
+"""Each group of rows compared with all other rows."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats
+from sklearn.metrics import accuracy_score, log_loss, roc_auc_score
+from statsmodels.stats.multitest import multipletests
+from statsmodels.stats.proportion import confint_proportions_2indep, score_test_proportions_2indep
+
+import sqleval
+from sqleval.errors import DataError, RequestError
+from tests.support.commands import run
+from tests.support.rankings import RANKED, list_values
+
+from .data import draw_models
+
+ROWS = draw_models(900).with_columns(area=pl.col("g").fill_null("none"))
+AREAS = ["none", "s", "t"]
+
+
+def compare(metrics: Any = "accuracy", rows: pl.DataFrame = ROWS, **options: Any) -> pl.DataFrame:
+    roles = {"label": "y", "score": "a"} | options.pop("roles", {})
+    lazy = sqleval.scan(rows, **roles).compare(metrics, **{"groups": "area"} | options)
+    found = lazy.collect()
+    assert found.schema == lazy.collect_schema()
+    return found
+
+
+def divide(rows: pl.DataFrame, area: str) -> tuple[pl.DataFrame, pl.DataFrame]:
+    return rows.filter(area=area), rows.filter(pl.col("area") != area)
+
+
+def test_rates_have_the_score_test_and_holms_correction() -> None:
+    """As statsmodels has them; Newcombe's interval is that of two independent rates."""
+    found = compare()
+    assert found.select("model", "baseline").rows() == [(e, "all other rows") for e in AREAS]
+    p_values: list[float] = []
+    for area, row in zip(AREAS, found.iter_rows(named=True), strict=True):
+        hits = [((e["a"] >= 0.5) == (e["y"] == 1)).sum() for e in divide(ROWS, area)]
+        sizes = [e.height for e in divide(ROWS, area)]
+        test = score_test_proportions_2indep(hits[0], sizes[0], hits[1], sizes[1], correction=False)
+        p_values.append(test.pvalue)
+        assert row["p_value"] == pytest.approx(test.pvalue, rel=1e-6)
+        ends = confint_proportions_2indep(hits[0], sizes[0], hits[1], sizes[1], method="newcomb")
+        assert [row["low"], row["high"]] == pytest.approx([*ends], rel=1e-6)
+        values = [accuracy_score(e["y"], e["a"] >= 0.5) for e in divide(ROWS, area)]
+        assert [row["value"], row["baseline_value"]] == pytest.approx(values)
+        assert row["n"] == 900
+    for method, name in (
+        ("holm", "holm"), ("bonferroni", "bonferroni"), ("benjamini_hochberg", "fdr_bh"),
+    ):  # fmt: skip
+        adjusted = compare(adjust=method)["p_adjusted"].to_list()
+        assert adjusted == pytest.approx(multipletests(p_values, method=name)[1])
+    assert compare(adjust="none")["p_adjusted"].to_list() == found["p_value"].to_list()
+
+
+def test_other_metrics_have_tests_of_different_rows() -> None:
+    found = compare(["log_loss", "roc_auc", "f1"], replicates=2000)
+    for area in AREAS:
+        own, rest = divide(ROWS, area)
+        rows = {row["metric"]: row for row in found.filter(model=area).iter_rows(named=True)}
+        losses = [
+            -np.log(np.where(e["y"] == 1, e["a"], 1 - e["a"].to_numpy())) for e in (own, rest)
+        ]
+        expected = stats.ttest_ind(*losses, equal_var=False)
+        assert rows["log_loss"]["p_value"] == pytest.approx(expected.pvalue, rel=1e-8)
+        assert rows["log_loss"]["value"] == pytest.approx(log_loss(own["y"], own["a"]))
+        areas = [roc_auc_score(e["y"], e["a"]) for e in (own, rest)]
+        assert rows["roc_auc"]["difference"] == pytest.approx(areas[0] - areas[1])
+        assert rows["roc_auc"]["method"] == "DeLong, different rows"
+        assert rows["f1"]["method"] == "bootstrap of different rows, 2,000 replicates"
+        assert rows["f1"]["low"] < rows["f1"]["difference"] < rows["f1"]["high"]
+
+
+def test_slices_are_adjusted_with_the_groups() -> None:
+    rows = ROWS.with_columns(half=pl.col("k") % 2)
+    found = compare(rows=rows, roles={"by": "half"}).sort("half", "model")
+    alone = [compare(rows=rows.filter(half=half)) for half in (0, 1)]
+    p_values = pl.concat(alone)["p_value"]
+    assert found["p_value"].to_list() == pytest.approx(p_values.to_list())
+    holm = multipletests(p_values, method="holm")[1]
+    assert found["p_adjusted"].to_list() == pytest.approx(holm)
+
+
+def test_weights_clusters_conditions_and_rankings() -> None:
+    weighted = compare(roles={"weight": "w"})
+    own, _ = divide(ROWS, "s")
+    rate = np.average((own["a"] >= 0.5) == (own["y"] == 1), weights=own["w"])
+    assert weighted.filter(model="s")["value"].item() == pytest.approx(rate)
+    clustered = compare(cluster="user")
+    assert clustered["method"].str.starts_with("jackknife of different rows").all()
+    where = compare(roles={"where": "area <> 'none'"})
+    assert where["model"].to_list() == ["s", "t"]
+    assert where["difference"].sum() == pytest.approx(0)
+    ranking = {"score": "a", "qid": "q"}
+    found = compare("ndcg", RANKED, groups="g", roles=ranking)
+    values = [[*list_values(RANKED.filter(g=g), "a").values()] for g in "st"]
+    expected = stats.ttest_ind(*values, equal_var=False)
+    assert found["p_value"].to_list() == pytest.approx([expected.pvalue] * 2, rel=1e-8)
+
+
+WRONG: list[tuple[dict[str, Any], type[Exception], str]] = [
+    ({"baseline": "s"}, RequestError, "baseline=, model= and key= are for models"),
+    ({"model": "g"}, RequestError, "baseline=, model= and key= are for models"),
+    ({"groups": "are"}, RequestError, "groups='are': no such column .*did you mean 'area'"),
+    ({"groups": "k"}, RequestError, "groups='k' has 900 values; up to 50 groups are compared"),
+    ({"groups": "g"}, DataError, "groups='g' is NULL in some rows, which have none then"),
+    ({"roles": {"by": "area"}}, RequestError, "by='area' is the column of groups=, whose rows"),
+    ({"roles": {"by": "fold", "sets": "overall"}}, RequestError, "groups= goes with plain slice"),
+    ({"roles": {"score": {"a": "a", "b": "b"}}}, RequestError, "groups= is for one score"),
+    ({"roles": {"where": "area = 's'"}}, DataError, "no value but 's'; two groups are compared"),
+    ({"test": "mcnemar"}, RequestError, "does not fit accuracy of different rows"),
+]
+
+
+@pytest.mark.parametrize(("options", "error", "message"), WRONG, ids=[str(e[0]) for e in WRONG])
+def test_what_is_refused(options: dict[str, Any], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        compare(**options)
+
+
+def test_the_command(tmp_path: Path) -> None:
+    path = str(tmp_path / "rows.parquet")
+    ROWS.write_parquet(path)
+    call = ["compare", path, "--label", "y", "--score", "a", "--groups", "area", "-m", "accuracy"]
+    rows = json.loads(run(*call, "--format", "json").stdout)
+    assert [row["p_adjusted"] for row in rows] == pytest.approx(compare()["p_adjusted"].to_list())
+    sentences = run(*call).stdout.splitlines()[-3:]
+    texts = [f"accuracy of {area}: no evidence of a difference" for area in AREAS]
+    assert [sentence.partition(" [")[0] for sentence in sentences] == texts
+    done = run(*call, "--leaderboard", code=2)
+    assert "--groups" in done.stderr
