@@ -5,12 +5,16 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 
+import sqleval
 from sqleval.catalog import catalogue
 from sqleval.catalog.catalogue import builtin
+from sqleval.catalog.roles import ROLES, RoleFacts
 from sqleval.checking.check import Finding, check_folder
+from sqleval.checking.data import make_data
 from sqleval.checking.table import CLASS_CHECKS, CURVE_CHECKS, METRIC_CHECKS
 from sqleval.cli.main import run_command
 from tests.support.small_inputs import command
@@ -253,6 +257,27 @@ def test_a_curve_is_checked() -> None:
     failures = find("histogram_of_rows", "fails")
     assert failures.keys() == {"counts", "weights"}
     assert failures["weights"].startswith("binary: n of point 1 is ")
+
+
+@pytest.mark.parametrize(
+    "values", ["number", "whole", "two classes", "class", "text", "time", "list"]
+)
+def test_rows_are_made_for_an_added_role(values: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    facts = RoleFacts("exposure", values, "Column of the exposure.")
+    monkeypatch.setitem(ROLES, "exposure", facts)
+    data = make_data("binary")
+    bound = sqleval.scan(data.frame, **data.roles)
+    assert bound.binding.role["exposure"].name == "exposure_"
+    assert bound.evaluate("accuracy").collect()["value"].item() > 0.5
+
+
+def test_a_metric_of_an_added_role_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(ROLES, "exposure", RoleFacts("exposure", "number", "Column of exposure."))
+    put(Path("ours"), "rate", MEAN_LABEL.replace("SUM(weight)", "SUM(weight * exposure)"))
+    statuses = {each.check: (each.status, each.detail) for each in check_folder("ours")}
+    assert {status for status, _ in statuses.values()} == {"holds", "does not apply"}, statuses
+    refused = {name for name, (status, _) in statuses.items() if status != "holds"}
+    assert refused == {"average"}, statuses
 
 
 def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
