@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Mapping, Sequence
+from functools import partial
 from os import PathLike
 from typing import Any, cast
 
@@ -14,6 +15,8 @@ from sqleval.inspection.choosing import Inspection
 
 #: Options without a value.
 _FLAGS = ("verify", "worst-first")
+#: Options that are arguments of `evaluate`, not of `scan`.
+_OF_EVALUATE = ("metric", "worst-first")
 
 
 def _list_options(data: Inspection, *, has_missing: bool) -> dict[str, Any]:
@@ -80,19 +83,20 @@ def _write_python(source: object, query: str | None, options: Mapping[str, Any])
     return f"sqleval.scan({', '.join(arguments)})"
 
 
-def _list_further(data: Inspection) -> list[tuple[str, str, str, str]]:
-    """Return what to look at besides all rows, the metric, an argument of `scan`, its column."""
+def _list_looks(data: Inspection) -> list[tuple[str, dict[str, Any]]]:
+    """Return what to look at, all rows first, and the further options of each."""
+    looks: list[tuple[str, dict[str, Any]]] = [("all rows", {})]
     metric = data.task_facts.headline
     if not metric or data.is_counts:
-        return []
+        return looks
     if metric == "roc_auc" and not data.scores:
         metric = "accuracy"
-    further: list[tuple[str, str, str, str]] = []
     if (by := data.single.get("slices")) and "role" not in data.single:
-        further.append((f"by {by}", metric, "by", by))
+        looks.append((f"by {by}", {"metric": metric, "by": by, "worst-first": True}))
     if fold := data.single.get("fold"):
-        further.append((f"the mean over the values of {fold}", f"{metric}_macro", "over", fold))
-    return further
+        what = f"the mean over the values of {fold}"
+        looks.append((what, {"metric": f"{metric}_macro", "over": fold}))
+    return looks
 
 
 def _is_path(source: object) -> bool:
@@ -116,21 +120,18 @@ def write_commands(
     if not data.is_counts and not (data.label and (data.scores or data.predictions)):
         return []
     options |= _list_options(data, has_missing=has_missing)
-    further = _list_further(data)
-    if is_shell:
-        commands = [("all rows", _write_shell("evaluate", source, query, options))]
-        for what, metric, name, column in further:
-            worst = {"worst-first": True} if name == "by" else {}
-            more = {**options, "metric": metric, name: column, **worst}
-            commands.append((what, _write_shell("evaluate", source, query, more)))
-        return commands
-    options |= {} if con is None else {"con": _Name("con")}
-    commands = [("all rows", f"{_write_python(source, query, options)}.evaluate().collect()")]
-    for what, metric, name, column in further:
-        call = _write_python(source, query, {**options, name: column})
-        worst = ", worst_first=True" if name == "by" else ""
-        commands.append((what, f'{call}.evaluate("{metric}"{worst}).collect()'))
-    return commands
+    if con is not None:
+        options["con"] = _Name("con")
+    write = partial(_write_shell, "evaluate") if is_shell else _write_evaluation
+    return [(what, write(source, query, {**options, **more})) for what, more in _list_looks(data)]
+
+
+def _write_evaluation(source: object, query: str | None, options: Mapping[str, Any]) -> str:
+    """Return the call of Python for the options of ``sqleval evaluate``."""
+    bound = {name: each for name, each in options.items() if name not in _OF_EVALUATE}
+    metric = f'"{options["metric"]}"' if "metric" in options else ""
+    worst = ", worst_first=True" if "worst-first" in options else ""
+    return f"{_write_python(source, query, bound)}.evaluate({metric}{worst}).collect()"
 
 
 class _Name(str):

@@ -46,8 +46,9 @@ _STYLE: dict[str, Any] = {
     "line": {"strokeWidth": 1.8, "strokeJoin": "round", "order": False},
 }
 _DRAW: dict[str, Callable[..., Picture]] = {
-    "calibration": draw_calibration, "ks": draw_ks, "cost_lines": draw_cost_lines,
-    "gain_table": draw_gain_table, "matrix": draw_confusion,
+    "line": draw_line, "cost_curve": draw_cost_curve, "calibration": draw_calibration,
+    "ks": draw_ks, "cost_lines": draw_cost_lines, "gain_table": draw_gain_table,
+    "matrix": draw_confusion,
 }  # fmt: skip
 
 
@@ -92,6 +93,25 @@ def draw_curve(
     MissingExtra
         If Altair is not installed.
     """
+    _check_columns(chart, frame, keys)
+    summary = chart.metric[0] if chart.metric else ""
+    shown = facts if facts is not None and "value" in facts.columns and summary else None
+    named, series = name_series(frame, keys, shown, summary)
+    if facts is not None and "prevalence" in facts.columns:
+        named = _add_prevalence(named, facts, keys)
+    further = {"line": (chart, facts), "cost_curve": (costs,)}.get(chart.draw, ())
+    picture: Any = _DRAW[chart.draw](named, series, *further)
+    lines = [shown.select(write_summary(summary)).item()] if shown is not None and not keys else []
+    if ci is not None:
+        lines.append(f"{ci * 100:.4g} % bands: narrow for each point, wide for the whole curve")
+    heading: dict[str, Any] = {"text": show_controls(title or chart.title)}
+    if lines:
+        heading["subtitle"] = lines if len(lines) > 1 else lines[0]
+    return picture.configure(**_STYLE).properties(title=heading)
+
+
+def _check_columns(chart: Chart, frame: pl.DataFrame, keys: Sequence[str]) -> None:
+    """Raise if a column of a picture is missing, or no row is finite."""
     columns = chart.needed
     for name in (*keys, *columns):
         if name not in frame.columns:
@@ -101,31 +121,14 @@ def draw_curve(
         raise RequestError(
             f"{chart.curve}: nothing to draw, no row has finite {', '.join(columns)}"
         )
-    summary = chart.metric[0] if chart.metric else ""
-    shown = facts if facts is not None and "value" in facts.columns and summary else None
-    named, series = name_series(frame, keys, shown, summary)
-    if facts is not None and "prevalence" in facts.columns:
-        by_keys = cs.by_name(*keys)  # a key called * would as a text be all columns
-        shares = facts.select(by_keys, "prevalence")
-        named = (
-            join_by_keys(named, shares, keys)
-            if keys
-            else named.with_columns(shares["prevalence"].first())
-        )
-    picture: Any
-    if chart.draw == "line":
-        picture = draw_line(chart, named, series, facts)
-    elif chart.draw == "cost_curve":
-        picture = draw_cost_curve(named, series, costs)
-    else:
-        picture = _DRAW[chart.draw](named, series)
-    heading: dict[str, Any] = {"text": show_controls(title or chart.title)}
-    lines = [shown.select(write_summary(summary)).item()] if shown is not None and not keys else []
-    if ci is not None:
-        lines.append(f"{ci * 100:.4g} % bands: narrow for each point, wide for the whole curve")
-    if lines:
-        heading["subtitle"] = lines if len(lines) > 1 else lines[0]
-    return picture.configure(**_STYLE).properties(title=heading)
+
+
+def _add_prevalence(named: pl.DataFrame, facts: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
+    # A key called * would as a text be all columns.
+    shares = facts.select(cs.by_name(*keys), "prevalence")
+    if keys:
+        return join_by_keys(named, shares, keys)
+    return named.with_columns(shares["prevalence"].first())
 
 
 def draw_trend(frame: pl.DataFrame, others: pl.DataFrame, *, title: str) -> Picture:

@@ -55,7 +55,7 @@ def _draw_shares(facts: pl.DataFrame, axes: Any) -> list[alt.Chart]:
 
 
 def draw_line(
-    chart: Chart, frame: pl.DataFrame, series: Series, facts: pl.DataFrame | None = None
+    frame: pl.DataFrame, series: Series, chart: Chart, facts: pl.DataFrame | None = None
 ) -> Picture:
     """Draw a curve in the unit square, with its line of chance."""
     (x, x_title), (y, y_title) = chart.x, chart.y
