@@ -5,8 +5,9 @@ complete. This is a list of allowed syntax.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
+from typing import Any
 
 import sqlglot
 from sqlglot import exp
@@ -35,15 +36,6 @@ ALLOWED: frozenset[type[exp.Expr]] = frozenset(
         # windows
         exp.Window, exp.WindowSpec, exp.Order, exp.Ordered, exp.RowNumber, exp.Rank, exp.Lag,
         exp.Lead,
-    }
-)  # fmt: skip
-
-#: Of these, which most nodes are, every use is portable.
-_ALWAYS: frozenset[type[exp.Expr]] = frozenset(
-    {
-        exp.Identifier, exp.Column, exp.Alias, exp.Add, exp.Sub, exp.Mul, exp.Paren, exp.Case,
-        exp.If, exp.Cast, exp.DataType, exp.Nullif, exp.From, exp.Table, exp.EQ, exp.Ordered,
-        exp.Window, exp.TableAlias, exp.GT,
     }
 )  # fmt: skip
 
@@ -102,115 +94,104 @@ def _is_double(node: exp.Expr) -> bool:
     return False
 
 
-def _check_select(select: exp.Select) -> Iterator[tuple[exp.Expr, str]]:
-    for name in ("distinct", "limit", "windows", "sample"):
-        if select.args.get(name):
-            yield select, f"{name.upper()} is not portable"
-    if select.args.get("order"):
-        yield select, "ORDER BY outside a window has no meaning in a relation"
+def _may_be_zero(divisor: exp.Expr) -> bool:
+    if isinstance(divisor, exp.Literal):
+        return divisor.is_string or not float(divisor.name)
+    return not isinstance(divisor, (exp.Nullif, *_DOUBLE_FUNCTIONS))
+
+
+def _is_inside(node: exp.Expr, *parents: type[exp.Expr]) -> bool:
+    return isinstance(node.parent, parents)
+
+
+#: A type of node, the test of a use that is not portable, and the reason; {0} is the node's name.
+_Use = tuple[type[exp.Expr], Callable[[Any], object], str]
+_WRONG: Sequence[_Use] = (
+    (exp.Literal, lambda n: not n.is_string and "." in n.name and "e" not in n.name.lower(),
+        "the decimal literal {0} is rounded by some engines; write {0} as a power of ten, such as "
+        "5e-1"),
+    (exp.Div, lambda n: not _is_double(n.left),
+        "integer division differs; write CAST(a AS DOUBLE) / b"),
+    (exp.Div, lambda n: _may_be_zero(n.right.unnest()),
+        "division by zero is an error on some engines; divide by NULLIF(b, 0)"),
+    *((each, lambda n: n.args.get("expressions") or n.args.get("count"),
+        "an aggregate of two arguments is not portable") for each in (exp.Sum, exp.Min, exp.Max)),
+    *((each, lambda n: isinstance(n.this, exp.Predicate),
+        "a condition is not a number; use SUM(CASE WHEN ... THEN 1 ELSE 0 END)")
+        for each in (exp.Sum, exp.Min, exp.Max)),
+    (exp.CTE, lambda n: n.args.get("materialized") is not None, "MATERIALIZED is not portable"),
+    (exp.With, lambda n: n.args.get("recursive"), "RECURSIVE is not portable"),
+    (exp.Placeholder, lambda n: not n.name.isidentifier(), "a parameter needs a name: $name"),
+    (exp.WindowSpec, lambda n: n.args.get("kind") != "ROWS" or n.args.get("exclude"),
+        "a RANGE, GROUPS or EXCLUDE frame is not portable; use ROWS"),
+    (exp.Order, lambda n: not _is_inside(n, exp.Window),
+        "ORDER BY in an aggregate is not portable"),
+    (exp.Group, lambda n: n.args.get("all") or not n.expressions,
+        "GROUP BY ALL is not portable; list the columns"),
+    (exp.Group, lambda n: any(isinstance(item, exp.Literal) for item in n.expressions),
+        "GROUP BY takes names, not places; list the columns"),
+    (exp.Join, lambda n: n.args.get("method") or n.side or not (n.args.get("using") or n.kind),
+        "only JOIN ... USING (...) and CROSS JOIN are portable here"),
+    (exp.Join, lambda n: n.args.get("on"), "join with USING, so that slices stay null-safe"),
+    (exp.Values, lambda n: not (_is_inside(n, exp.Join) and
+        all(each.is_number for row in n.expressions for each in row.expressions)),
+        "VALUES may only list numbers for a CROSS JOIN"),
+    (exp.Tuple, lambda n: not _is_inside(n, exp.Values),
+        "compare one value at a time, as not every engine compares rows"),
+    (exp.Subquery, lambda n: not _is_inside(n, exp.From, exp.Join),
+        "a subquery may stand only in FROM"),
+    (exp.Union, lambda n: n.args.get("distinct"), "write UNION ALL"),
+    (exp.Select, lambda n: n.args.get("distinct"), "DISTINCT is not portable"),
+    (exp.Select, lambda n: n.args.get("limit"), "LIMIT is not portable"),
+    (exp.Select, lambda n: n.args.get("windows"), "WINDOWS is not portable"),
+    (exp.Select, lambda n: n.args.get("sample"), "SAMPLE is not portable"),
+    (exp.Select, lambda n: n.args.get("order"),
+        "ORDER BY outside a window has no meaning in a relation"),
+    (exp.Select, lambda n: not n.args.get("from_"), "a SELECT needs a FROM"),
+)  # fmt: skip
+_WRONG_BY_TYPE: Mapping[type[exp.Expr], Sequence[_Use]] = {
+    kind: [use for use in _WRONG if use[0] is kind] for kind, _, _ in _WRONG
+}
+
+
+def _describe_unknown(node: exp.Expr) -> str:
+    kind = type(node).__name__
+    hint = _HINTS.get(kind)
+    if hint is None and isinstance(node, exp.Func):
+        hint = f"no such function in the portable list: {', '.join(_FUNCTIONS)}"
+    what = node.name.upper() if isinstance(node, exp.Anonymous) else kind
+    return f"{what} is not portable" + (f": {hint}" if hint else "")
+
+
+def _check_outputs(select: exp.Select) -> Iterator[tuple[exp.Expr, str]]:
+    """Yield the output columns that have no name, or one that engines read otherwise."""
     columns = [[*item.find_all(exp.Column)] for item in select.expressions]
     # How many output columns use a name without its table.
     uses = Counter(
         name for each in columns for name in {c.name.lower() for c in each if not c.table}
     )
-    for item, own in zip(select.expressions, columns, strict=True):
+    for item, inside in zip(select.expressions, columns, strict=True):
         if isinstance(item, exp.Alias):
-            alias = item.alias.lower()
-            used_here = any(c.name.lower() == alias and not c.table for c in own)
-            if uses[alias] > used_here:
-                yield item, f"the alias {item.alias!r} is used by another output column"
-            is_inside = any(c.name.lower() == alias for c in own)
-            if is_inside and not isinstance(item.this, exp.Column):
-                yield (
-                    item,
-                    f"the alias {item.alias!r} is also a column inside its own expression; "
-                    "ClickHouse would substitute the alias",
-                )
-        if isinstance(item, exp.Star) or (
-            isinstance(item, exp.Column) and isinstance(item.this, exp.Star)
-        ):
+            yield from _check_alias(item, inside, uses)
+        if item.is_star and not isinstance(item, exp.Alias):
             yield item, "SELECT * hides what a file returns; list the columns"
         elif not item.alias_or_name:
             yield item, "every output column needs a name"
-    if not select.args.get("from_"):
-        yield select, "a SELECT needs a FROM"
 
 
-def _check_source(node: exp.Expr) -> Iterator[tuple[exp.Expr, str]]:
-    if isinstance(node, exp.Join):
-        if node.args.get("method") or node.side or not (node.args.get("using") or node.kind):
-            yield node, "only JOIN ... USING (...) and CROSS JOIN are portable here"
-        if node.args.get("on"):
-            yield node, "join with USING, so that slices stay null-safe"
-    elif isinstance(node, exp.Values):
-        numbers = all(each.is_number for row in node.expressions for each in row.expressions)
-        if not numbers or not isinstance(node.parent, exp.Join):
-            yield node, "VALUES may only list numbers for a CROSS JOIN"
-    elif isinstance(node, exp.Tuple):
-        if not isinstance(node.parent, exp.Values):
-            yield node, "compare one value at a time, as not every engine compares rows"
-    elif not isinstance(node.parent, (exp.From, exp.Join)):
-        yield node, "a subquery may stand only in FROM"
-
-
-def _check_node(node: exp.Expr) -> Iterator[tuple[exp.Expr, str]]:
-    kind = type(node)
-    if kind not in ALLOWED:
-        hint = _HINTS.get(kind.__name__)
-        if hint is None and isinstance(node, exp.Func):
-            hint = f"no such function in the portable list: {', '.join(_FUNCTIONS)}"
-        what = node.name.upper() if isinstance(node, exp.Anonymous) else kind.__name__
-        yield node, f"{what} is not portable" + (f": {hint}" if hint else "")
-    elif isinstance(node, exp.Literal):
-        if not node.is_string and "." in node.name and "e" not in node.name.lower():
-            yield (
-                node,
-                f"the decimal literal {node.name} is rounded by some engines; "
-                f"write {float(node.name)!r} as a power of ten, such as 5e-1",
-            )
-    elif isinstance(node, exp.Div):
-        divisor = node.right.unnest()
-        if not _is_double(node.left):
-            yield node, "integer division differs; write CAST(a AS DOUBLE) / b"
-        is_wrong = not isinstance(divisor, (exp.Nullif, exp.Literal, *_DOUBLE_FUNCTIONS))
-        if isinstance(divisor, exp.Literal):
-            is_wrong = divisor.is_string or not float(divisor.name)
-        if is_wrong:
-            yield node, "division by zero is an error on some engines; divide by NULLIF(b, 0)"
-    elif isinstance(node, exp.CTE):
-        if node.args.get("materialized") is not None:
-            yield node, "MATERIALIZED is not portable"
-    elif isinstance(node, exp.With):
-        if node.args.get("recursive"):
-            yield node, "RECURSIVE is not portable"
-    elif isinstance(node, exp.Placeholder):
-        if not node.name.isidentifier():
-            yield node, "a parameter needs a name: $name"
-    elif isinstance(node, exp.WindowSpec):
-        if node.args.get("kind") != "ROWS" or node.args.get("exclude"):
-            yield node, "a RANGE, GROUPS or EXCLUDE frame is not portable; use ROWS"
-    elif isinstance(node, exp.Order):
-        if not isinstance(node.parent, exp.Window):
-            yield node, "ORDER BY in an aggregate is not portable"
-    elif isinstance(node, (exp.Sum, exp.Min, exp.Max)):
-        if node.args.get("expressions") or node.args.get("count"):
-            yield node, "an aggregate of two arguments is not portable"
-        if isinstance(node.this, exp.Predicate):
-            yield (
-                node,
-                "a condition is not a number; use SUM(CASE WHEN ... THEN 1 ELSE 0 END)",
-            )
-    elif isinstance(node, exp.Group):
-        if node.args.get("all") or not node.expressions:
-            yield node, "GROUP BY ALL is not portable; list the columns"
-        elif any(isinstance(item, exp.Literal) for item in node.expressions):
-            yield node, "GROUP BY takes names, not places; list the columns"
-    elif isinstance(node, (exp.Join, exp.Subquery, exp.Values, exp.Tuple)):
-        yield from _check_source(node)
-    elif isinstance(node, exp.Select):
-        yield from _check_select(node)
-    elif isinstance(node, exp.Union) and node.args.get("distinct"):
-        yield node, "write UNION ALL"
+def _check_alias(
+    item: exp.Alias, columns: Sequence[exp.Column], uses: Mapping[str, int]
+) -> Iterator[tuple[exp.Expr, str]]:
+    alias = item.alias.lower()
+    same = [c for c in columns if c.name.lower() == alias]
+    if uses[alias] > any(not c.table for c in same):
+        yield item, f"the alias {item.alias!r} is used by another output column"
+    if same and not isinstance(item.this, exp.Column):
+        yield (
+            item,
+            f"the alias {item.alias!r} is also a column inside its own expression; "
+            "ClickHouse would substitute the alias",
+        )
 
 
 def _check_slice(node: exp.Column) -> Iterator[tuple[exp.Expr, str]]:
@@ -242,8 +223,16 @@ def find_problems(query: exp.Expr, *, duckdb: bool = False) -> Iterator[tuple[ex
     With ``duckdb``, the syntax that only twins for DuckDB may use is allowed too.
     """
     for node in query.walk():
-        if type(node) not in _ALWAYS and not (duckdb and _is_allowed_in_duckdb(node)):
-            yield from _check_node(node)
+        kind = type(node)
+        if duckdb and _is_allowed_in_duckdb(node):
+            continue
+        if kind not in ALLOWED:
+            yield node, _describe_unknown(node)
+        for _, is_wrong, why in _WRONG_BY_TYPE.get(kind, ()):
+            if is_wrong(node):
+                yield node, why.format(node.name)
+        if isinstance(node, exp.Select):
+            yield from _check_outputs(node)
         if isinstance(node, exp.Column) and node.name.lower() == "slice":
             yield from _check_slice(node)
 
