@@ -1,6 +1,7 @@
 """Writes the audit: counts of rows used and rows that break a rule; `problems` has the words."""
 
 from collections.abc import Callable
+from functools import partial
 
 from sqleval.binding.binding import Binding
 from sqleval.catalog.roles import ROLES, must_be_finite
@@ -37,44 +38,21 @@ def write_audit(
     """
     # Every aggregate costs planning time, so each is left out where it is not needed.
     size = write_row_count(binding) if binding.has_counts else "1"
-    if origin == "_grouped":
-        size = "_rows"
+    size = "_rows" if origin == "_grouped" else size
+    strict = binding.nulls == "error" and not binding.labels
+    usable, count = "" if strict else write_usable(binding), partial(_count, size)
     # A sum over no rows is NULL where a count is 0.
     total = "COUNT(*)" if size == "1" else f"COALESCE(SUM({size}), 0)"
-    strict = binding.nulls == "error" and not binding.labels
-
-    def count(*conditions: str, of: str = size) -> str:
-        test = "\n    AND ".join(condition for condition in conditions if condition)
-        return f"SUM(CASE WHEN {test} THEN {of} ELSE 0 END)" if test else f"SUM({of})"
-
-    matched = "_side = 'both'" if binding.labels else ""
-    usable = "" if strict else write_usable(binding)
     items = {key: key for key in binding.keys}
-    items["_rows"] = total
-    items["_used"] = total if strict else f"COALESCE({count(usable)}, 0)"
-    if binding.labels:
-        items["_unmatched"] = count("_side = 'row'")
-    if binding.nulls == "error":
-        whole = count(matched) if matched else total
-        for name, role, column in list_internal_columns(binding):
-            finite = must_be_finite(role) or binding.has_values
-            is_present = write_present_test(name, column.type, finite=finite)
-            items[f"{name}_missing"] = f"{whole} - {count(matched, is_present)}"
-            if role == "count":
-                items["count_missing"] = f"SUM(CASE WHEN {is_present} THEN 0 ELSE 1 END)"
-    if binding.is_weighted:
-        is_finite = write_present_test("weight", "DOUBLE", finite=True)
-        items["weight_largest"] = f"MAX(CASE WHEN {is_finite} THEN weight END)"
-    if binding.is_weighted and ci:
-        items |= audit_weights(write_usable(binding), binned=origin == "_grouped")
-    if binding.has_counts:
-        items["count_wrong"] = "SUM(CASE WHEN count < 0 OR count <> FLOOR(count) THEN 1 ELSE 0 END)"
+    items |= {"_rows": total, "_used": total if strict else f"COALESCE({count(usable)}, 0)"}
+    items |= _audit_missing(binding, total, count)
+    items |= _audit_sizes(binding, is_grouped=origin == "_grouped", ci=ci)
     items |= _audit_allowed(binding, count)
     if domain:
         scores = [name for name, role, _ in list_internal_columns(binding) if role == "score"]
         outside = " OR ".join(OUTSIDE.replace("score", name) for name in scores)
         of = "_outside" if binned else size
-        items["score_outside"] = count(usable, f"({outside})" if not binned else "", of=of)
+        items["score_outside"] = _count(of, usable, "" if binned else f"({outside})")
     items |= _audit_values(binding, usable, count)
     listed = f"SELECT DISTINCT label AS _label_class FROM {origin} WHERE label IS NOT NULL"
     join = f"\nLEFT JOIN ({listed}) AS k ON prediction = _label_class"
@@ -82,6 +60,40 @@ def write_audit(
     group = "\nGROUP BY " + ", ".join(binding.keys) if binding.keys else ""
     where = "\nWHERE _side <> 'label'" if binding.labels else ""
     return select(items, f"FROM {origin}{classes}{where}{group}")
+
+
+def _count(size: str, *conditions: str) -> str:
+    """Return the number of rows that meet conditions; a row stands for as many as its size."""
+    test = "\n    AND ".join(condition for condition in conditions if condition)
+    return f"SUM(CASE WHEN {test} THEN {size} ELSE 0 END)" if test else f"SUM({size})"
+
+
+def _audit_missing(binding: Binding, total: str, count: Callable[..., str]) -> dict[str, str]:
+    """Return the columns that count rows without a label, and values that are missing."""
+    items = {"_unmatched": count("_side = 'row'")} if binding.labels else {}
+    if binding.nulls != "error":
+        return items
+    matched = "_side = 'both'" if binding.labels else ""
+    whole = count(matched) if matched else total
+    for name, role, column in list_internal_columns(binding):
+        finite = must_be_finite(role) or binding.has_values
+        is_present = write_present_test(name, column.type, finite=finite)
+        items[f"{name}_missing"] = f"{whole} - {count(matched, is_present)}"
+        if role == "count":
+            items["count_missing"] = f"SUM(CASE WHEN {is_present} THEN 0 ELSE 1 END)"
+    return items
+
+
+def _audit_sizes(binding: Binding, *, is_grouped: bool, ci: bool) -> dict[str, str]:
+    """Return the columns about how many rows a row stands for: weights and counts."""
+    items: dict[str, str] = {}
+    if binding.is_weighted:
+        is_finite = write_present_test("weight", "DOUBLE", finite=True)
+        items["weight_largest"] = f"MAX(CASE WHEN {is_finite} THEN weight END)"
+        items |= audit_weights(write_usable(binding), binned=is_grouped) if ci else {}
+    if binding.has_counts:
+        items["count_wrong"] = "SUM(CASE WHEN count < 0 OR count <> FLOOR(count) THEN 1 ELSE 0 END)"
+    return items
 
 
 def write_wrong_value(role: str, column: Column) -> str | None:

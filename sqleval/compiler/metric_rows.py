@@ -1,6 +1,7 @@
 """Writes the result of metrics: one row per metric and slice, always with the same columns."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from sqleval.binding.binding import Binding, name_set
 from sqleval.catalog.request import PER_CLASS, Request, format_request
@@ -15,7 +16,12 @@ from sqleval.compiler.intervals import (
     is_rounded,
     read_range,
 )
-from sqleval.compiler.placed import COUNTS, PARTS, PlacedMetric, list_parts, write_bounds
+from sqleval.compiler.placed import (
+    PlacedMetric,
+    list_hidden,
+    write_bounds,
+    write_hidden,
+)
 from sqleval.compiler.problems import DomainChecks
 from sqleval.compiler.reducers import Folding, write_fold
 from sqleval.compiler.statement import Statement
@@ -122,37 +128,36 @@ def write_order(binding: Binding, key: str, home: str = "r") -> str:
     return f"CASE r.{key} {places} END NULLS LAST"
 
 
+class Layout(NamedTuple):
+    """Which columns the rows of a statement have, besides the slice keys and `COLUMNS`.
+
+    These are ``class``, the note for scores that are all in 0 .. 1, and hidden ones, of which
+    intervals and tests are made.
+    """
+
+    class_keys: tuple[str, ...]
+    has_remarks: bool
+    hidden: tuple[str, ...]
+
+
 def _write_metric(
-    builder: Builder,
-    placed: PlacedMetric,
-    level: Level | None,
-    ordinal: int,
-    *,
-    classes: bool,
-    remarks: bool,
+    builder: Builder, placed: PlacedMetric, level: Level | None, ordinal: int, layout: Layout
 ) -> str:
-    request = placed.request
+    request, binding = placed.request, builder.binding
     cte, columns = _fold_substitutions(builder, placed, level is not None)
-    if level is not None and builder.binding.is_weighted:
+    if level is not None and binding.is_weighted:
         cte, columns = weights.place_effective_trials(builder.add_cte, cte, columns)
     at = {name: f"r.{column}" for name, column in columns.items()}
-    header = request.header
     bounds = write_bounds(builder, placed, at, level)
-    folds = None
-    if builder.binding.over and not averages_folds(request, builder.binding):
-        folds = _place_folds(builder)
-    value = at["value"]
-    if builder.binding.has_fractions:
-        value = clip_rounding(value, header)
-    if request.zero_division is not None and not placed.is_averaged:
-        value = f"COALESCE({value}, CASE WHEN a._used > 0 THEN {request.zero_division:e} END)"
-    items = {key: f"a.{key}" for key in builder.binding.keys}
-    if classes:
+    is_pooled = bool(binding.over) and not averages_folds(request, binding)
+    folds = _place_folds(builder) if is_pooled else None
+    items = {key: f"a.{key}" for key in binding.keys}
+    if layout.class_keys:
         items["class"] = "r.class" if request.average == PER_CLASS else _write_no_class(builder)
     items |= {
         "ordinal": str(ordinal),
         "metric": write_literal(format_request(request)),
-        "value": f"CAST({value} AS DOUBLE)",
+        "value": f"CAST({_write_value(builder, placed, at['value'])} AS DOUBLE)",
         "low": f"CAST({bounds.low} AS DOUBLE)",
         "high": f"CAST({bounds.high} AS DOUBLE)",
         "n": "CAST(a._used AS BIGINT)",
@@ -161,30 +166,35 @@ def _write_metric(
         "note": _write_note(builder, placed, at, bounds, ci=level is not None),
         "guard": placed.guard or "CAST(NULL AS VARCHAR)",
     }
-    if level is not None and level.is_exact:
-        counts = bounds.counts or ("NULL", "NULL")
-        items |= {name: f"CAST({sql} AS DOUBLE)" for name, sql in zip(COUNTS, counts, strict=True)}
-    elif level is not None and level.has_parts:
-        parts = list_parts(builder, placed, at)
-        items |= {name: f"CAST({parts.get(name, 'NULL')} AS DOUBLE)" for name in PARTS}
-    if remarks:
+    items |= write_hidden(builder, placed, at, bounds, level)
+    if layout.has_remarks:
         items["remark"] = placed.remark or "CAST(NULL AS VARCHAR)"
-    if "role" in builder.binding.role:
-        items["better"] = "-1" if header["direction"] == "higher" else "1"
-    keys = builder.binding.keys
-    join = f"CROSS JOIN {cte} AS r"
+    if "role" in binding.role:
+        items["better"] = "-1" if request.header["direction"] == "higher" else "1"
+    # A join is computed once; a subquery would be, for each end of each metric.
+    margin = "_margin" if "m.margin" in bounds.low + bounds.high else None
+    joins = [_write_join(binding.keys, cte, "r", is_outer=request.average == PER_CLASS)]
+    for relation, name in ((margin, "m"), (folds, "f")):
+        joins += [_write_join(binding.keys, relation, name)] if relation else []
+    return select(items, "\n".join(["FROM _audit AS a", *joins]))
+
+
+def _write_join(keys: Sequence[str], cte: str, name: str, *, is_outer: bool = False) -> str:
+    """Return the join of the audit with a relation that has a row per slice."""
     if keys:
-        join = f"LEFT JOIN {cte} AS r ON {write_key_equality('a', 'r', keys)}"
-    elif request.average == PER_CLASS:
-        join = f"LEFT JOIN {cte} AS r ON 1 = 1"  # without rows there is no class
-    if "m.margin" in bounds.low + bounds.high:
-        # A join is computed once; a subquery would be, for each end of each metric.
-        margin = f"LEFT JOIN _margin AS m ON {write_key_equality('a', 'm', keys)}"
-        join += f"\n{margin if keys else 'CROSS JOIN _margin AS m'}"
-    if folds is not None:
-        joined = f"LEFT JOIN {folds} AS f ON {write_key_equality('a', 'f', keys)}"
-        join += f"\n{joined if keys else f'CROSS JOIN {folds} AS f'}"
-    return select(items, f"FROM _audit AS a\n{join}")
+        return f"LEFT JOIN {cte} AS {name} ON {write_key_equality('a', name, keys)}"
+    # Without rows there is no class.
+    return f"LEFT JOIN {cte} AS {name} ON 1 = 1" if is_outer else f"CROSS JOIN {cte} AS {name}"
+
+
+def _write_value(builder: Builder, placed: PlacedMetric, value: str) -> str:
+    """Return the value of a metric, in its range, and where it is undefined as the user has it."""
+    request = placed.request
+    if builder.binding.has_fractions:
+        value = clip_rounding(value, request.header)
+    if request.zero_division is None or placed.is_averaged:
+        return value
+    return f"COALESCE({value}, CASE WHEN a._used > 0 THEN {request.zero_division:e} END)"
 
 
 def _write_method(builder: Builder, request: Request, bounds: Bounds, folds: str | None) -> str:
@@ -222,16 +232,16 @@ def _write_no_class(builder: Builder) -> str:
     return f"CAST(NULL AS {label.type})" if label.kind in ("integer", "text") else "NULL"
 
 
-def _write_gaps(builder: Builder, counts: Sequence[str], *, classes: bool, remarks: bool) -> str:
+def _write_gaps(binding: Binding, layout: Layout) -> str:
     """Return the rows that say how much worse a metric is on test than on training rows."""
-    role = builder.binding.role_key
-    others = [key for key in builder.binding.keys if key != role]
-    shared = [*others, *(["class"] if classes else [])]
+    role = binding.role_key
+    others = [key for key in binding.keys if key != role]
+    shared = [*others, *layout.class_keys]
     names = " ".join(f"WHEN '{name}' THEN '{gap}'" for name, gap in _GAPS.items())
     both_infinite = f"(ABS(a.value) > {LARGEST} AND ABS(b.value) > {LARGEST})"
     items = {key: f"a.{key}" for key in others}
     items |= {role: f"CASE b.{role} {names} END"}
-    items |= {name: f"a.{name}" for name in ("class",) if classes}
+    items |= {name: f"a.{name}" for name in layout.class_keys}
     items |= {
         "ordinal": "a.ordinal",
         "metric": "a.metric",
@@ -249,14 +259,46 @@ def _write_gaps(builder: Builder, counts: Sequence[str], *, classes: bool, remar
         ),
         "guard": "a.guard",
     }
-    items |= dict.fromkeys(counts, "CAST(NULL AS DOUBLE)")
-    items |= {"remark": "a.remark"} if remarks else {}
+    items |= dict.fromkeys(layout.hidden, "CAST(NULL AS DOUBLE)")
+    items |= {"remark": "a.remark"} if layout.has_remarks else {}
     roles = ", ".join(f"'{name}'" for name in _GAPS)
     return select(
         items,
         f"FROM _by_role AS a\nJOIN _by_role AS b ON {write_key_equality('a', 'b', shared)}"
         f"\n  AND a.ordinal = b.ordinal AND a.{role} = 'train' AND b.{role} IN ({roles})",
     )
+
+
+def _place_margin(builder: Builder, placed: Sequence[PlacedMetric]) -> None:
+    """Place by how much sums of doubles may be off, as a share, where score bins bound a value."""
+    binding = builder.binding
+    rounded = any(is_rounded(each.request.relation.header) for each in placed)
+    if builder.bins is not None and "score" in binding.role and rounded:
+        # A sum of n doubles is off by n roundings at most; what is summed has a few of its own.
+        items = {key: key for key in binding.keys} | {"margin": "1e-15 * (1.6e1 + COUNT(*))"}
+        groups = f"\nGROUP BY {', '.join(binding.keys)}" if binding.keys else ""
+        builder.add_cte("_margin", select(items, f"FROM {builder.place('score_bins')}{groups}"))
+
+
+def _list_outermost(binding: Binding, checks: DomainChecks, layout: Layout) -> dict[str, str]:
+    """Return the columns of the result: the keys by their own names, and what the audit forbids."""
+    called = zip(binding.result_keys, binding.key_names, strict=True)
+    items = {name: f"{_find_home(binding, key)}.{key}" for key, name in called}
+    items |= {name: f"r.{name}" for name in (*layout.class_keys, *COLUMNS)}
+    if checks.has_guards:
+        test = "r.guard IS NOT NULL AND p.score_outside > 0"
+        for name in ("value", "low", "high"):
+            items[name] = f"CASE WHEN {test} THEN NULL ELSE r.{name} END"
+        items["note"] = f"CASE WHEN {test} THEN r.guard ELSE r.note END"
+    if checks.has_remarks:
+        remark = "CASE WHEN p.score_outside = 0 THEN r.remark END"
+        items["note"] = f"COALESCE({items['note']}, {remark})"
+    return items
+
+
+def _find_home(binding: Binding, key: str) -> str:
+    """Return the relation that has a slice key: that of the numbered ones, or the results."""
+    return "k" if binding.is_numbered and key in binding.numbered_keys else "r"
 
 
 def build_statement(
@@ -267,46 +309,22 @@ def build_statement(
 ) -> Statement:
     """Return the statement whose rows are the metrics that were placed."""
     binding = builder.binding
-    rounded = any(is_rounded(each.request.relation.header) for each in placed)
-    if builder.bins is not None and "score" in binding.role and rounded:
-        # A sum of n doubles is off by n roundings at most; what is summed has a few of its own.
-        items = {key: key for key in binding.keys} | {"margin": "1e-15 * (1.6e1 + COUNT(*))"}
-        groups = f"\nGROUP BY {', '.join(binding.keys)}" if binding.keys else ""
-        builder.add_cte("_margin", select(items, f"FROM {builder.place('score_bins')}{groups}"))
-    classes = has_class_column([each.request for each in placed])
-    branches = [
-        _write_metric(builder, each, level, i, classes=classes, remarks=checks.has_remarks)
-        for i, each in enumerate(placed)
-    ]
+    _place_margin(builder, placed)
+    class_keys = ("class",) if has_class_column([each.request for each in placed]) else ()
+    layout = Layout(class_keys, checks.has_remarks, list_hidden(level))
+    branches = [_write_metric(builder, each, level, i, layout) for i, each in enumerate(placed)]
     domain = builder.relations.place_audit(builder, checks)
     rows = "\nUNION ALL\n".join(branches)
-    counts: tuple[str, ...] = ()
-    if level is not None:
-        counts = COUNTS if level.is_exact else PARTS if level.has_parts else ()
     if "role" in binding.role:
         builder.add_cte("_by_role", rows)
-        names = [*binding.keys, *(["class"] if classes else []), "ordinal", *COLUMNS]
-        names += ["guard", *counts, *(["remark"] if checks.has_remarks else [])]
-        gaps = _write_gaps(builder, counts, classes=classes, remarks=checks.has_remarks)
+        names = [*binding.keys, *layout.class_keys, "ordinal", *COLUMNS, "guard", *layout.hidden]
+        names += ["remark"] if layout.has_remarks else []
+        gaps = _write_gaps(binding, layout)
         rows = f"SELECT {', '.join(names)} FROM _by_role\nUNION ALL\n{gaps}"
     builder.add_cte("_results", rows)
-
-    numbered = binding.numbered_keys if binding.is_numbered else ()
-    home = {key: "k" if key in numbered else "r" for key in binding.result_keys}
-    called = zip(binding.result_keys, binding.key_names, strict=True)
-    items = {name: f"{home[key]}.{key}" for key, name in called}
-    columns = [*(["class"] if classes else []), *COLUMNS]
-    items |= {name: f"r.{name}" for name in columns}
-    if checks.has_guards:
-        test = "r.guard IS NOT NULL AND p.score_outside > 0"
-        for name in ("value", "low", "high"):
-            items[name] = f"CASE WHEN {test} THEN NULL ELSE r.{name} END"
-        items["note"] = f"CASE WHEN {test} THEN r.guard ELSE r.note END"
-    if checks.has_remarks:
-        own_note = items["note"]
-        items["note"] = f"COALESCE({own_note}, CASE WHEN p.score_outside = 0 THEN r.remark END)"
-    order = [write_order(binding, key, home[key]) for key in binding.keys_in_order]
-    order += ["r.ordinal", *(["r.class"] if classes else [])]
-    order = order if binding.keys or len(placed) > 1 or classes else []
-    hidden = {name: f"r.{name}" for name in counts}
+    order = [write_order(binding, key, _find_home(binding, key)) for key in binding.keys_in_order]
+    if order or class_keys or len(placed) > 1:
+        order += ["r.ordinal", *(f"r.{name}" for name in layout.class_keys)]
+    items = _list_outermost(binding, checks, layout)
+    hidden = {name: f"r.{name}" for name in layout.hidden}
     return builder.build_statement(items, "_results", order, has_domain=domain, hidden=hidden)

@@ -100,7 +100,26 @@ def _linearise(builder: Builder, placed: PlacedMetric, columns: dict[str, str]) 
     return columns
 
 
-def list_parts(builder: Builder, placed: PlacedMetric, at: dict[str, str]) -> dict[str, str]:
+def list_hidden(level: Level | None) -> tuple[str, ...]:
+    """Return the columns of numbers that a result with intervals of a level loses."""
+    if level is None or not (level.is_exact or level.has_parts):
+        return ()
+    return COUNTS if level.is_exact else PARTS
+
+
+def write_hidden(
+    builder: Builder, placed: PlacedMetric, at: dict[str, str], bounds: Bounds, level: Level | None
+) -> dict[str, str]:
+    """Return the hidden columns, NULL where a metric has none of them."""
+    names, parts = list_hidden(level), dict[str, str]()
+    if names == PARTS:
+        parts = _list_parts(builder, placed, at)
+    elif bounds.counts is not None:
+        parts = dict[str, str](zip(COUNTS, bounds.counts, strict=True))
+    return {name: f"CAST({parts.get(name, 'NULL')} AS DOUBLE)" for name in names}
+
+
+def _list_parts(builder: Builder, placed: PlacedMetric, at: dict[str, str]) -> dict[str, str]:
     """Return the SQL of `PARTS`, as far as a metric has them."""
     columns, is_weighted = _keep_for_interval(at, placed), builder.binding.is_weighted
     if is_weighted:

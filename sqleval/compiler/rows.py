@@ -4,7 +4,7 @@ The user's column names appear here and in the outermost SELECT, nowhere else. T
 begins with an underscore or stands in the contract.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 
 from sqleval.binding.binding import CELLS, Binding, name_set
 from sqleval.binding.canonical import read_column, write_keys
@@ -112,6 +112,41 @@ def write_row_count(binding: Binding) -> str:
     return f"CASE WHEN {condition} THEN count ELSE 0 END"
 
 
+def _read_keys(binding: Binding) -> dict[str, str]:
+    """Return the slice keys, the set and the folds of a row as SQL."""
+    keys = zip(binding.result_keys, binding.by, strict=False)
+    items = {key: _read_key(binding, column) for key, column in keys}
+    if binding.sets and not binding.is_numbered:
+        named = zip(items.items(), binding.by, strict=True)
+        items = {key: _write_slice_key(binding, column, sql) for (key, sql), column in named}
+        items[binding.set_key] = "g.keys"
+    folds = zip(binding.folds, binding.over, strict=True)
+    return items | {key: _read_key(binding, column) for key, column in folds}
+
+
+def _read_copies(binding: Binding) -> dict[str, str]:
+    """Return what differs between the copies of a row, as SQL: those of models and of counts."""
+    items: dict[str, str] = {}
+    if binding.models:
+        items[binding.model_key] = "m.model"
+        items |= {} if binding.classes else {binding.model_role: _write_model_case(binding)}
+    if "role" in binding.role:
+        items[binding.role_key] = f"s.{quote(binding.role['role'].name)}"
+    if binding.cells:
+        count = _write_cell_case(binding)
+        items |= {"label": "c.label", "prediction": "c.prediction", "count": count}
+    return items
+
+
+def _read_role(binding: Binding, role: str, column: Column, home: str) -> str:
+    """Return the value of a role as SQL."""
+    if role == "weight":
+        return f"CAST({home}.{quote(column.name)} AS DOUBLE)"
+    if role == "score":
+        return _read_score(binding, column, home)
+    return read_column(column, home, binding.dialect)
+
+
 def write_source(
     binding: Binding, predicate: str | None, also: Mapping[str, str] | None = None
 ) -> dict[str, str]:
@@ -119,65 +154,29 @@ def write_source(
 
     ``also`` are further columns of it, as SQL over the source ``s``.
     """
-    labels = binding.labels
+    labels, ctes = binding.labels, dict[str, str]()
     home = {role: "l" if labels and role in labels.roles else "s" for role, _ in binding.roles}
-    items = {
-        key: _read_key(binding, column)
-        for key, column in zip(binding.result_keys, binding.by, strict=False)
-    }
-    if binding.sets and not binding.is_numbered:
-        named = zip(items.items(), binding.by, strict=True)
-        items = {key: _write_slice_key(binding, column, sql) for (key, sql), column in named}
-        items[binding.set_key] = "g.keys"
-    items |= {
-        key: _read_key(binding, column)
-        for key, column in zip(binding.folds, binding.over, strict=True)
-    }
-    if binding.models:
-        items[binding.model_key] = "m.model"
-        if not binding.classes:
-            items[binding.model_role] = _write_model_case(binding)
-    if "role" in binding.role:
-        items[binding.role_key] = f"s.{quote(binding.role['role'].name)}"
-    if binding.cells:
-        items |= {
-            "label": "c.label",
-            "prediction": "c.prediction",
-            "count": _write_cell_case(binding),
-        }
+    items = _read_keys(binding) | _read_copies(binding)
     for role, column in binding.roles:
-        if role in items:
-            continue
-        if role == "weight":
-            items[role] = f"CAST({home[role]}.{quote(column.name)} AS DOUBLE)"
-        elif role == "score":
-            items[role] = _read_score(binding, column, home[role])
-        else:
-            items[role] = read_column(column, home[role], binding.dialect)
+        if role not in items:
+            items[role] = _read_role(binding, role, column, home[role])
     for i, (_, column) in enumerate(binding.classes):
         items[f"score_{i + 1}"] = _read_class_score(binding, column, i)
     items |= {binding.keys[-1]: binding.period.sql} if binding.period else {}
     items |= also or {}
-
-    ctes: dict[str, str] = {}
-    conditions = [f"({binding.where})"] if binding.where else []
     if labels:
-        from_clause = _write_labels_join(binding, ctes, home)
         items["_side"] = (
             "CASE WHEN s._one IS NULL THEN 'label' WHEN l._one IS NULL THEN 'row' ELSE 'both' END"
         )
-        if conditions:
-            conditions = [f"({conditions[0]} OR s._one IS NULL)"]
-    else:
-        from_clause = f"FROM {binding.relation} AS s"
-    from_clause += _write_copies(binding)
-    if predicate:
-        alone = " OR s._one IS NULL" if labels else ""
-        conditions.append(f"({predicate}{alone})")
-    if not items:
-        items["_one"] = "1"
+    # A condition is on rows: a label without a row stays.
+    alone = " OR s._one IS NULL" if labels else ""
+    conditions = [f"({binding.where})"] if binding.where else []
+    conditions = [f"({each}{alone})" if labels else each for each in conditions]
+    conditions += [f"({predicate}{alone})"] if predicate else []
     where = "\nWHERE " + "\n  AND ".join(conditions) if conditions else ""
-    ctes["_source"] = select(items, from_clause + where)
+    rows = f"FROM {binding.relation} AS s"
+    rows = _write_labels_join(binding, ctes, home) if labels else rows
+    ctes["_source"] = select(items or {"_one": "1"}, f"{rows}{_write_copies(binding)}{where}")
     return ctes
 
 
@@ -319,25 +318,9 @@ def write_predictions(
         bound.clear()  # a row of sums has no value of its own, except those that it is grouped by
     if binding.is_expected:
         items["label"] = "e.label"
-    if binding.has_two_classes:
-        for role in ("label", "prediction"):
-            if role in bound:
-                items[role] = write_zero_or_one(binding, role)
-        if "score" in bound:
-            items["score"] = "score"
-            items |= {"bucket": write_bucket("score", buckets)} if buckets is not None else {}
-    elif binding.has_several_classes:
-        items["label"] = write_class(binding.role["label"], "label")
-        if "prediction" in bound:
-            items["prediction"] = write_class(binding.role["prediction"], "prediction")
-        elif binding.classes:
-            items["prediction"] = write_predicted_class(binding)
-        for i, _ in enumerate(binding.classes, start=1):
-            items[f"score_{i}"] = f"score_{i}"
-    else:
-        for name in ("label", "prediction", "score"):
-            if name in bound:
-                items[name] = f"CAST({name} AS DOUBLE)"
+    items |= _write_judged(binding, bound)
+    if buckets is not None and binding.has_two_classes and "score" in bound:
+        items["bucket"] = write_bucket("score", buckets)
     items |= {role: write_further(binding, role) for role in binding.further}
     items |= _write_weights(binding, origin, unit)
     if binding.is_expected:
@@ -350,6 +333,24 @@ def write_predictions(
     kept = "_used" if binding.has_values and origin == "_grouped" else write_usable(binding)
     where = f"\nWHERE {kept}" if usable_only else ""
     return select(items, f"FROM {origin}{where}")
+
+
+def _write_judged(binding: Binding, bound: Container[str]) -> dict[str, str]:
+    """Return label, prediction and scores of ``predictions``, as the task has them."""
+    if binding.has_two_classes:
+        roles = [role for role in ("label", "prediction") if role in bound]
+        items = {role: write_zero_or_one(binding, role) for role in roles}
+        return items | ({"score": "score"} if "score" in bound else {})
+    if not binding.has_several_classes:
+        roles = [role for role in ("label", "prediction", "score") if role in bound]
+        return {role: f"CAST({role} AS DOUBLE)" for role in roles}
+    items = {"label": write_class(binding.role["label"], "label")}
+    if "prediction" in bound:
+        items["prediction"] = write_class(binding.role["prediction"], "prediction")
+    elif binding.classes:
+        items["prediction"] = write_predicted_class(binding)
+    scores = [f"score_{i}" for i, _ in enumerate(binding.classes, start=1)]
+    return items | {name: name for name in scores}
 
 
 def _write_weights(binding: Binding, origin: str, unit: str) -> dict[str, str]:
