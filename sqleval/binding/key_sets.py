@@ -1,6 +1,6 @@
 """Reads the sets of slice keys to group by."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import combinations
 
 from sqleval.binding.binding import name_set
@@ -10,6 +10,14 @@ from sqleval.errors import RequestError
 
 #: Each set is a copy of every row.
 _MOST_SETS = 4096
+
+
+#: The sets that have a name, by the keys.
+_NAMED: Mapping[str, Callable[[Sequence[str]], list[tuple[str, ...]]]] = {
+    "overall": lambda keys: [(), tuple(keys)],
+    "rollup": lambda keys: [tuple(keys[:n]) for n in range(len(keys) + 1)],
+    "cube": lambda keys: [each for n in range(len(keys) + 1) for each in combinations(keys, n)],
+}
 
 
 def parse_sets(
@@ -22,28 +30,9 @@ def parse_sets(
         raise RequestError(f"sets={sets!r} needs by=, the keys that the sets are of")
     if "by" in keys:
         raise RequestError("by= names 'by', which is the key that sets= adds")
-    key_sets: list[tuple[str, ...]]
-    if sets == "overall":
-        key_sets = [(), tuple(keys)]
-    elif sets == "rollup":
-        key_sets = [tuple(keys[:n]) for n in range(len(keys) + 1)]
-    elif sets == "cube":
-        _check_number(2 ** len(keys), f"sets='cube' of {len(keys)} keys")
-        key_sets = [chosen for n in range(len(keys) + 1) for chosen in combinations(keys, n)]
-    elif isinstance(sets, str) or not isinstance(sets, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise RequestError(f"sets={sets!r} must be 'overall', 'rollup', 'cube' or a list of sets")
-    else:
-        listed = [*sets]
-        _check_number(len(listed), "sets=")
-        key_sets = [tuple(list_names(each, "sets")) for each in listed]
+    key_sets = _list_sets(sets, keys)
     for each in key_sets:
-        for key in each:
-            if key not in keys:
-                raise RequestError(
-                    f"sets= names {key!r}, which is not in "
-                    f"by={list(keys)}{find_nearest(key, keys)}; "
-                    "overall, rollup and cube are sets by themselves"
-                )
+        _check_set(each, keys)
         if key_sets.count(each) > 1:
             raise RequestError(f"sets= has {list(each)} twice")
     if not key_sets:
@@ -53,6 +42,27 @@ def parse_sets(
         if called.count(name) > 1:
             raise RequestError(f"by=: two sets of keys would be called {name!r}; rename a key")
     return key_sets
+
+
+def _list_sets(sets: str | Sequence[Sequence[str]], keys: Sequence[str]) -> list[tuple[str, ...]]:
+    if isinstance(sets, str) and sets in _NAMED:
+        if sets == "cube":
+            _check_number(2 ** len(keys), f"sets='cube' of {len(keys)} keys")
+        return _NAMED[sets](keys)
+    if isinstance(sets, str) or not isinstance(sets, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise RequestError(f"sets={sets!r} must be 'overall', 'rollup', 'cube' or a list of sets")
+    listed = [*sets]
+    _check_number(len(listed), "sets=")
+    return [tuple(list_names(each, "sets")) for each in listed]
+
+
+def _check_set(names: Sequence[str], keys: Sequence[str]) -> None:
+    for key in names:
+        if key not in keys:
+            raise RequestError(
+                f"sets= names {key!r}, which is not in by={list(keys)}{find_nearest(key, keys)}; "
+                "overall, rollup and cube are sets by themselves"
+            )
 
 
 def _check_number(count: int, what: str) -> None:

@@ -57,24 +57,31 @@ def _check_type(
     # A column of a table that cannot be described has no type, where none is assumed.
     if column.type and values.kinds and column.kind not in values.kinds:
         allowed = f" ({', '.join(ROLES[role].allowed)})" if ROLES[role].allowed else ""
-        error = RequestError(
+        message = (
             f"{name_argument(role)}={column.name!r} must be {values.words}{allowed} and is "
             f"{column.type}"
         )
-        error.texts = column.name if values.kinds >= NUMBERS and column.kind == "text" else None
-        raise error
-    binary = facts.has_two_classes and is_label and positive is None
-    if (
-        binary
-        and not (form is not None and column.kind in TEXTS)
-        and not (is_number(column.type) or column.kind == "boolean")
-    ):
-        error = RequestError(
+        raise _refuse(message, column, numbers=values.kinds >= NUMBERS)
+    if facts.has_two_classes and is_label and positive is None:
+        _check_two_classes(role, column, form)
+
+
+def _check_two_classes(role: str, column: Column, form: Form | None) -> None:
+    """Check that a label or prediction can be 1 and 0, as no positive value is named."""
+    is_form = form is not None and column.kind in TEXTS
+    if not (is_form or is_number(column.type) or column.kind == "boolean"):
+        message = (
             f"{role}={column.name!r} is {column.type}: name the positive value with positive= "
             "(--positive), or use task='multiclass' (--task multiclass)"
         )
-        error.texts = column.name if column.kind == "text" else None
-        raise error
+        raise _refuse(message, column, numbers=True)
+
+
+def _refuse(message: str, column: Column, *, numbers: bool) -> RequestError:
+    """Return an error about a type; it names a column of texts where numbers are allowed."""
+    error = RequestError(message)
+    error.texts = column.name if numbers and column.kind == "text" else None
+    return error
 
 
 def _find_cells(

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from sqleval.binding.binding import Binding
 from sqleval.binding.lookup import Columns
@@ -48,56 +48,89 @@ def bind_source(
     roles = {name: value for name, value in roles.items() if name != "common"}
     if engine.dialect != "duckdb" and roles.get("where") is not None:
         portable.check_condition(roles["where"], engine.dialect)
+    where, expressions = roles.get("where"), ()
     if labels is None:
-        source = _choose_files(source, roles.get("where"), engine)
-    source, columns = engine.describe(source)
-    late, expressions = None, ()
-    if labels is not None:
-        labels, late = engine.describe(labels)
-        source, labels = load_relation(source), load_relation(labels)
+        source = _choose_files(source, where, engine)
+    described = _describe(source, labels, engine)
+    if described.labels is not None:
+        source, labels = load_relation(described.source), load_relation(described.labels)
+        described = described._replace(source=source, labels=labels)
     if isinstance(by := roles.get("by"), Mapping):
         names = cast("Mapping[str, str]", by)
-        source, columns, expressions = _compute_slice_keys(
-            source, columns, names, roles.get("where"), engine
-        )
+        described, expressions = _compute_slice_keys(described, names, where, engine)
         roles = {**roles, "by": list(names)}
-    roles = {**roles, "look": FirstValues(source, labels, engine).read}
+    roles = {**roles, "look": FirstValues(described.source, described.labels, engine).read}
     try:
-        binding = bind(source, columns, labels=labels, label_columns=late, **roles)
-        exact, exact_labels = (
-            each if is_provisional or each is None else read_numbers_exactly(each, of, binding)
-            for each, of in ((source, columns), (labels, late or {}))
-        )
-        if (exact, exact_labels) != (source, labels):
-            source, columns = engine.describe(exact or source)
-            if exact_labels is not None:
-                labels, late = engine.describe(exact_labels)
-            options: dict[str, Any] = {**roles, "task": binding.task}
-            again = bind(source, columns, labels=labels, label_columns=late, **options)
+        binding = described.bind(roles)
+        exact = described if is_provisional else _read_exactly(described, binding, engine)
+        if exact is not described:
+            described, first = exact, binding
+            again = described.bind({**roles, "task": first.task})
             binding = replace(
-                again, is_inferred=binding.is_inferred, is_settled=binding.is_settled,
-                notice=binding.notice,
+                again, is_inferred=first.is_inferred, is_settled=first.is_settled,
+                notice=first.notice,
             )  # fmt: skip
     except RequestError as error:
-        check_has_rows(source, engine)
-        check_readable(source, roles)
-        if error.texts in columns:
-            advice = advise_on_texts(source, error.texts, engine)
+        check_has_rows(described.source, engine)
+        check_readable(described.source, roles)
+        if error.texts is not None and error.texts in described.columns:
+            advice = advise_on_texts(described.source, error.texts, engine)
             raise RequestError(f"{error}{advice}") from None
         raise
     binding = replace(binding, dialect=engine.dialect, expressions=expressions)
     binding = take_common_rows(binding) if is_common else binding
     if binding.where is not None:
-        try:
-            engine.check_condition(source, binding.where)
-        except EngineError as error:
-            raise RequestError(f"where={roles['where']!r}: {find_reason(error)}") from error
-        # The labels of rows that are left unread would be counted as labels without a row.
-        if source.select is not None and labels is None:
-            source = replace(source, make=source.select(binding.where).make)
-        if engine.dialect == "duckdb":
-            binding = replace(binding, where=keep_nan(binding.where, columns))
-    return create_predictions(binding, source, labels, catalogue, engine)
+        described, binding = _apply_condition(described, binding, roles["where"], engine)
+    return create_predictions(binding, described.source, described.labels, catalogue, engine)
+
+
+class _Described(NamedTuple):
+    """The sources of an input, with their columns."""
+
+    source: Source
+    columns: Columns
+    labels: Source | None = None
+    late: Columns | None = None
+
+    def bind(self, roles: Mapping[str, Any]) -> Binding:
+        """Return the binding of roles."""
+        return bind(self.source, self.columns, labels=self.labels, label_columns=self.late, **roles)
+
+
+def _describe(source: Source, labels: Source | None, engine: Engine) -> _Described:
+    source, columns = engine.describe(source)
+    if labels is None:
+        return _Described(source, columns)
+    labels, late = engine.describe(labels)
+    return _Described(source, columns, labels, late)
+
+
+def _read_exactly(described: _Described, binding: Binding, engine: Engine) -> _Described:
+    """Return sources that read numbers as they are; the same ones where they do."""
+    source, columns, labels, late = described
+    exact = read_numbers_exactly(source, columns, binding)
+    exact_labels = labels and read_numbers_exactly(labels, late or {}, binding)
+    if (exact, exact_labels) == (source, labels):
+        return described
+    return _describe(exact, exact_labels, engine)
+
+
+def _apply_condition(
+    described: _Described, binding: Binding, written: str, engine: Engine
+) -> tuple[_Described, Binding]:
+    """Check the condition by the engine, and let the source read the rows that it keeps."""
+    source, where = described.source, binding.where
+    assert where is not None
+    try:
+        engine.check_condition(source, where)
+    except EngineError as error:
+        raise RequestError(f"where={written!r}: {find_reason(error)}") from error
+    # The labels of rows that are left unread would be counted as labels without a row.
+    if source.select is not None and described.labels is None:
+        source = replace(source, make=source.select(where).make)
+    if engine.dialect == "duckdb":
+        binding = replace(binding, where=keep_nan(where, described.columns))
+    return described._replace(source=source), binding
 
 
 def find_reason(error: SqlevalError) -> str:
@@ -125,23 +158,22 @@ def _choose_files(source: Source, where: str | None, engine: Engine) -> Source:
 
 
 def _compute_slice_keys(
-    source: Source, columns: Columns, by: Mapping[str, str], where: str | None, engine: Engine
-) -> tuple[Source, dict[str, Column], tuple[tuple[str, str], ...]]:
-    """Return the source with the expressions of ``by=`` as columns, all columns, and the SQL."""
+    described: _Described, by: Mapping[str, str], where: str | None, engine: Engine
+) -> tuple[_Described, tuple[tuple[str, str], ...]]:
+    """Return the source with the expressions of ``by=`` as columns, and their SQL."""
+    source, columns = described[:2]
     keys = [
         _find_edges(key, source, columns, where, engine) if key.intervals else key
         for key in parse_slice_keys(by, columns, source.label)
     ]
     if not keys:
-        return source, dict(columns), ()
+        return described, ()
     try:
-        described, described_columns = engine.describe(
-            add_slice_keys(source, columns, keys, engine.dialect)
-        )
+        source, computed = engine.describe(add_slice_keys(source, columns, keys, engine.dialect))
     except (EngineError, SourceError) as error:
         raise RequestError(f"by={dict(by)!r}: {find_reason(error)}") from error
     expressions = tuple((key.name, key.describe()) for key in keys)
-    return described, {**described_columns, **columns}, expressions
+    return described._replace(source=source, columns={**computed, **columns}), expressions
 
 
 def _find_edges(

@@ -19,7 +19,7 @@ from sqleval.sources.frames import (
 from sqleval.sources.lake.format import AsOf, parse_as_of
 from sqleval.sources.lake.tables import open_table
 from sqleval.sources.source import DatabaseFile, Source
-from sqleval.sources.stores import check_storage, expand_home
+from sqleval.sources.stores import Storage, check_storage, expand_home
 from sqleval.sources.verify import verify_source
 
 #: Each returns the source for an object of its kind, or None for another one.
@@ -110,23 +110,46 @@ def open_source(
     RequestError
         If this kind of object cannot be a source.
     """
-    opened = _open(source, query, con, name, table, storage, version, timestamp)
+    as_of, options = parse_as_of(version, timestamp), check_storage(storage)
+    opened = _open(source, query, con, name, table, as_of, options)
     return verify_source(opened) if verify else opened
 
 
 def _open(
-    source: object,
-    query: str | None,
-    con: Any,
-    name: str,
-    table: bool,
-    storage: Mapping[str, object] | None,
-    version: object,
-    timestamp: object,
+    source: object, query: Any, con: Any, name: str, table: bool, as_of: AsOf, options: Storage
 ) -> Source:
-    as_of, options = parse_as_of(version, timestamp), check_storage(storage)
     check_connection(con)
-    if query is not None and not isinstance(query, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+    source = _check_texts(source, query)
+    is_place, opened = con is None and not table, None
+    if is_place and query is None:
+        opened = _open_lake_table(source, as_of, options, name)
+    if opened is None and as_of != AsOf():
+        raise RequestError(
+            "version= and timestamp= need a table: Delta, Iceberg, Lance or DuckLake"
+        )
+    if opened is None and is_place:
+        opened = _open_database(source, query, name)
+    if opened is not None:
+        return opened
+    if query is not None and source is not None:
+        raise RequestError("give a source or query=, not both; query= is over a database alone")
+    if is_adbc(con, "Connection"):
+        from sqleval.sources.database.adbc import open_connection  # late: few need it
+
+        return open_connection(con, source, query, name)
+    if query is not None:
+        return Source(write_subquery(query), con=con, label="the query")
+    if isinstance(source, str) and not is_place:
+        return _open_table(con, source)
+    if isinstance(source, (str, list, tuple)):
+        paths = _list_paths(cast("str | Sequence[object]", source))
+        return open_paths(paths, name=name, storage=options)
+    return _open_object(source, name)
+
+
+def _check_texts(source: object, query: object) -> object:
+    """Return the source, a path as a text; raise if it is an empty text, or the query is none."""
+    if query is not None and not isinstance(query, str):
         raise RequestError(f"query={query!r} must be a SELECT, as a text")
     if isinstance(source, PathLike):
         source = str(cast("PathLike[str]", source))
@@ -136,45 +159,34 @@ def _open(
         source = expand_home(source)
     if query is not None and not query.strip():
         raise RequestError("query= is empty: give a SELECT statement")
-    if query is None and con is None and not table:
-        try:
-            opened = open_table(source, as_of, options, name)
-        except OSError as error:
-            if isinstance(error, SqlevalError):
-                raise
-            # Such as a name that is too long for the file system.
-            raise SourceError(f"cannot read {source!r}: {error.strerror or error}") from error
-        if opened is not None:
-            return opened
-    if as_of != AsOf():
-        raise RequestError(
-            "version= and timestamp= need a table: Delta, Iceberg, Lance or DuckLake"
-        )
-    if con is None and not table:
-        opened = _open_database(source, query, name)
-        if opened is not None:
-            return opened
-    if query is not None and source is not None:
-        raise RequestError("give a source or query=, not both; query= is over a database alone")
-    if is_adbc(con, "Connection"):
-        from sqleval.sources.database.adbc import open_connection  # late: few need it
+    return source
 
-        return open_connection(con, source, query, name)
-    if query is not None:
-        return Source(write_subquery(query), con=con, label="the query")
+
+def _open_lake_table(source: object, as_of: AsOf, storage: Storage, name: str) -> Source | None:
+    try:
+        return open_table(source, as_of, storage, name)
+    except OSError as error:
+        if isinstance(error, SqlevalError):
+            raise
+        # Such as a name that is too long for the file system.
+        raise SourceError(f"cannot read {source!r}: {error.strerror or error}") from error
+
+
+def _list_paths(source: str | Sequence[object]) -> list[str]:
+    """Return the paths of a source of files."""
     if isinstance(source, str):
-        if table or con is not None:
-            return _open_table(con, source)
-        return open_paths([source], name=name, storage=options)
-    if isinstance(source, (list, tuple)):
-        for each in cast("Sequence[object]", source):
-            if not isinstance(each, (str, PathLike)):
-                kind = type(each).__name__
-                raise RequestError(f"a list holds paths, and this one a {kind}; concatenate frames")
-        paths = [expand_home(str(path)) for path in cast("Sequence[object]", source)]
-        if any(find_database(path) is not None for path in paths):
-            raise RequestError("a list holds files; give a database alone, and join by query=")
-        return open_paths(paths, name=name, storage=options)
+        return [source]
+    for each in source:
+        if not isinstance(each, (str, PathLike)):
+            kind = type(each).__name__
+            raise RequestError(f"a list holds paths, and this one a {kind}; concatenate frames")
+    paths = [expand_home(str(path)) for path in source]
+    if any(find_database(path) is not None for path in paths):
+        raise RequestError("a list holds files; give a database alone, and join by query=")
+    return paths
+
+
+def _open_object(source: object, name: str) -> Source:
     for open_kind in KINDS:
         if (opened := open_kind(source, name)) is not None:
             return opened

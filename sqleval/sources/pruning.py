@@ -179,18 +179,22 @@ def _read_constant(node: exp.Expr, kind: pl.DataType) -> Constant | None:
         return None
     text = str(node.this)
     if not node.is_string:
-        if not kind.is_integer() or not text.isdecimal():
-            return None
-        return -int(text) if negative else int(text)
+        number = int(text) if kind.is_integer() and text.isdecimal() else None
+        return -number if negative and number is not None else number
     if kind == pl.String:
-        return None if node.parent and isinstance(node.parent, exp.Cast) else text
-    is_day = _DAY.fullmatch(text) is not None
+        return text if cast is None else None
     try:
-        if kind == pl.Date and is_day:
-            return date.fromisoformat(text)
-        is_time = is_day or (_SECOND.fullmatch(text) and not (cast and cast.is_type("date")))
-        if isinstance(kind, pl.Datetime) and is_time:
-            return _read_moment(datetime.fromisoformat(text), kind, cast)
+        return _read_time(text, kind, cast)
     except ValueError:
         return None
+
+
+def _read_time(text: str, kind: pl.DataType, cast: exp.DataType | None) -> date | None:
+    """Return a text as a date or time of a column's type; None if it is another one."""
+    is_day = _DAY.fullmatch(text) is not None
+    if kind == pl.Date and is_day:
+        return date.fromisoformat(text)
+    is_time = is_day or (_SECOND.fullmatch(text) and not (cast and cast.is_type("date")))
+    if isinstance(kind, pl.Datetime) and is_time:
+        return _read_moment(datetime.fromisoformat(text), kind, cast)
     return None

@@ -84,15 +84,8 @@ def open_iceberg_parts(
     keys = find_key_columns(table, tasks.values(), projection)
     positions = {get_place(file): file for task in tasks.values() for file in task.delete_files}
     values = {get_place(each.file): each for each in unite_deletes(tasks.values())}
-    inside = f"{folder.rstrip('/')}/"
-    if not all(
-        get_place(file).startswith(inside) and file.file_format == "PARQUET"
-        for file in (
-            *(task.file for task in tasks.values()),
-            *positions.values(),
-            *(each.file for each in values.values()),
-        )
-    ):
+    files = [each.file for each in (*tasks.values(), *values.values())]
+    if not _are_readable([*files, *positions.values()], folder):
         return None
     schema = io.schema_to_pyarrow(keys.schema, include_field_ids=False)
     if not _hold_columns(table, keys.schema.fields, schema, tasks, values):
@@ -117,6 +110,14 @@ def open_iceberg_parts(
     if source is None:
         return None
     return replace(source, files=(*source.files, *sorted({**positions, **values})))
+
+
+def _are_readable(files: Iterable[Any], folder: str) -> bool:
+    """Whether files are Parquet files of a folder."""
+    inside = f"{folder.rstrip('/')}/"
+    return all(
+        get_place(file).startswith(inside) and file.file_format == "PARQUET" for file in files
+    )
 
 
 def _hold_columns(
