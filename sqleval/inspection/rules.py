@@ -42,13 +42,8 @@ def _makes_groups(facts: Facts) -> bool:
     return facts.name == facts.name.strip() and 2 <= facts.distinct <= min(most, facts.present // 2)
 
 
-Test = Literal[
-    "two values", "not two values", "0 and 1", "numbers", "fractions", "0 .. 1", "0 or more",
-    "numbers or classes", "texts", "lists", "training and test", "groups", "times", "one a row",
-    "repeated",
-]  # fmt: skip
 #: What a rule can ask of the values of a column.
-TESTS: Mapping[Test, Callable[[Facts], bool]] = {
+TESTS: Mapping[str, Callable[[Facts], bool]] = {
     "two values": lambda f: f.has_two_values,
     "not two values": lambda f: not f.has_two_values,
     "0 and 1": lambda f: f.has_two_values and (f.low, f.high) in ((0, 1), (-1, 1)),
@@ -112,7 +107,7 @@ class Rule(NamedTuple):
     names : pattern, optional
         The names of its columns; without, those that a prediction is named after.
     values : tuple of str
-        What their values must be, all of these.
+        What their values must be: keys of `TESTS`, all of which hold.
     reason : str
         The reason, with ``{}`` for a description of the values.
     takes : {"first", "all", "alone", "none"}
@@ -124,7 +119,7 @@ class Rule(NamedTuple):
 
     role: str
     names: re.Pattern[str] | None
-    values: tuple[Test, ...] = ()
+    values: tuple[str, ...] = ()
     reason: str = "{}"
     takes: Literal["first", "all", "alone", "none"] = "first"
     is_other: bool = True
