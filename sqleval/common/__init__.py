@@ -1,1 +1,1 @@
-"""Ground that knows nothing of metrics: names, SQL text, columns, periods, files, imports."""
+"""Helpers that do not depend on metrics: names, SQL text, columns, periods, files, imports."""

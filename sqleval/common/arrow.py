@@ -1,18 +1,18 @@
-"""Arrow streams without the class of their object."""
+"""Wraps Arrow streams to hide the class of their object."""
 
 from typing import Any
 
 
 class ArrowStream:
-    """The Arrow stream of an object, and nothing else of it.
+    """The Arrow stream of an object, without the object's class.
 
-    Polars remembers the class of what a frame is made from. DuckDB's class would then outlive its
-    module, which reports dozens of leaks on stderr when a script ends.
+    Polars keeps the class of the object from which it makes a frame. DuckDB's class would then
+    outlive its module, which reports dozens of leaks on stderr when a script ends.
 
     Parameters
     ----------
     rows : object
-        What has ``__arrow_c_stream__``.
+        An object with ``__arrow_c_stream__``.
     """
 
     def __init__(self, rows: Any) -> None:

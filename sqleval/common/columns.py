@@ -1,7 +1,6 @@
-"""A column of the input: its name and its type, and what a type can hold.
+"""Defines a column of the input: its name, its type, and the kind of the type's values.
 
-The types that cross the boundary to an engine are the SQL names below, whatever the engine calls
-them; the rest of the package asks for their `Kind`.
+Every engine reports types by the SQL names below. The rest of the package uses their `Kind`.
 """
 
 from collections.abc import Mapping
@@ -11,7 +10,7 @@ Kind = Literal[
     "boolean", "integer", "hugeint", "decimal", "float32", "float64", "text", "enum", "uuid",
     "date", "time", "timestamp", "instant", "interval", "binary", "nested", "other",
 ]  # fmt: skip
-#: The kind of each type by name; those with arguments, such as DECIMAL(9, 2), by their beginning.
+#: The kind of each type by name, without the type's arguments, as in DECIMAL(9, 2).
 _KINDS: Mapping[str, Kind] = {
     "BOOLEAN": "boolean",
     **dict.fromkeys(("TINYINT", "SMALLINT", "INTEGER", "BIGINT"), "integer"),
@@ -26,9 +25,9 @@ _KINDS: Mapping[str, Kind] = {
     "INTERVAL": "interval",
     "BLOB": "binary",
 }  # pyright: ignore[reportAssignmentType]
-#: What a canonical text is the text of; see `sqleval.binding.canonical`.
+#: The kind of value that a canonical text represents; see `sqleval.binding.canonical`.
 Form = Literal["number", "truth value", "text"]
-#: The type of a column without any value, as Arrow and pandas write one; it fits any role.
+#: The type of a column without any value, as made by Arrow and pandas; it fits any role.
 NO_TYPE = '"NULL"'
 TEXTS: frozenset[Kind] = frozenset({"text", "enum"})
 WHOLE: frozenset[Kind] = frozenset({"integer", "hugeint"})
@@ -75,13 +74,13 @@ def is_number(name: str) -> bool:
 
 
 class Column(NamedTuple):
-    """A column of the user's: its own name and its type.
+    """A column of the user's source: its name and its type.
 
-    ``unusable`` says why it cannot be used: files disagree about it, or its dates. Nobody has
-    looked at a column whose type ``is_assumed``: it is cast to the type where it is read, and left
-    as it is where the type is empty. A column with a ``form`` is read as the canonical text of its
-    values, which have the type ``stored``; see `sqleval.binding.canonical`. ``has_singles`` says
-    that some of the files hold FLOAT where others hold DOUBLE.
+    ``unusable`` says why it cannot be used: files disagree about its type, or about its dates. A
+    type that ``is_assumed`` was not read from the source: statements cast the column to it, unless
+    the type is empty. A column with a ``form`` is read as the canonical text of its values, which
+    have the type ``stored``; see `sqleval.binding.canonical`. ``has_singles`` says that some files
+    hold FLOAT and others DOUBLE.
     """
 
     name: str
@@ -99,5 +98,5 @@ class Column(NamedTuple):
 
     @property
     def kind_stored(self) -> Kind:
-        """The kind of the values in the source, where they are read as canonical texts."""
+        """The kind of the values in the source, even if they are read as canonical texts."""
         return find_type_kind(self.stored or self.type)

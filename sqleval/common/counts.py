@@ -1,8 +1,8 @@
-"""Counts in messages."""
+"""Formats counts for messages."""
 
 
 def format_row_count(count: int) -> str:
-    """Return a number of rows as a message says it.
+    """Return a number of rows as text for a message.
 
     Examples
     --------

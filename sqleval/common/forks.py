@@ -1,4 +1,4 @@
-"""Forks: a forked process has none of the threads of Polars and DuckDB, and would wait for them."""
+"""Refuses forked processes, which would wait for missing threads of Polars and DuckDB."""
 
 import os
 
@@ -11,7 +11,7 @@ def refuse_fork(process: int) -> None:
     Parameters
     ----------
     process : int
-        The process that had started them; 0 if none had.
+        The id of the process that started them; 0 if none did.
     """
     if process not in (0, os.getpid()):
         raise EngineError(

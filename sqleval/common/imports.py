@@ -1,4 +1,4 @@
-"""Imports: a faster first import of large libraries, and the libraries of optional extras."""
+"""Imports large libraries faster, and libraries of optional extras with a helpful error."""
 
 import gc
 import re
@@ -40,8 +40,8 @@ def pause_garbage_collector(module: str) -> Generator[None]:
 def advise_install(extra: str) -> str:
     """Return the command that installs the libraries of an extra.
 
-    It names the libraries as the installed package requires them, and never this package, which an
-    index may not have, or may have from somebody else.
+    It names the libraries that the installed package requires. It does not name this package,
+    which an index may lack, or have from somebody else.
     """
     from importlib.metadata import requires  # late, as few messages need it
 
@@ -63,7 +63,7 @@ def import_optional(module: str, extra: str, feature: str) -> Any:
     extra : str
         The extra that installs it.
     feature : str
-        What needs the module, for the message.
+        The feature that needs the module, for the message.
 
     Raises
     ------

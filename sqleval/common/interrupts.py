@@ -1,4 +1,4 @@
-"""Ctrl-C while the command is starting or ending, when nothing is running that it could stop."""
+"""Handles Ctrl-C while the command starts or ends, when no statement runs."""
 
 import os
 import signal

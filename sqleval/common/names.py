@@ -1,12 +1,12 @@
-"""Names that users type: finding the nearest known one."""
+"""Finds the known name nearest to one that a user has typed."""
 
 from collections.abc import Iterable
 
 
 def find_nearest(name: object, names: Iterable[str]) -> str:
-    """Return ``"; did you mean 'x'?"`` for the one of ``names`` most like ``name``, or nothing.
+    """Return ``"; did you mean 'x'?"`` for the most similar of ``names``, or an empty text.
 
-    Names that begin with the given one come first.
+    Names that begin with ``name`` come first.
     """
     from difflib import get_close_matches  # late: only an error needs it
 

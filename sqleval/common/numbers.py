@@ -1,10 +1,10 @@
-"""Numbers that a user passes: whether a value is one, and those of NumPy as Python's own."""
+"""Checks numbers that a user passes, and converts NumPy's to Python's."""
 
 from typing import Any, TypeGuard
 
 
 def is_real_number(value: object) -> TypeGuard[int | float]:
-    """Whether a value is an int or a float; True and False, ints in Python, do not count.
+    """Whether a value is an int or a float; True and False are not numbers here.
 
     Examples
     --------
@@ -15,7 +15,7 @@ def is_real_number(value: object) -> TypeGuard[int | float]:
 
 
 def convert_scalar(value: Any) -> Any:
-    """Return a scalar of NumPy as Python's own, whose text is SQL; any other value as it is.
+    """Convert a scalar of NumPy to Python's type, whose text is valid SQL; keep other values.
 
     Examples
     --------

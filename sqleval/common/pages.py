@@ -1,4 +1,4 @@
-"""Opens the templates of HTML pages, in which no value is markup."""
+"""Opens templates of HTML pages, which escape every value."""
 
 from collections.abc import Callable, Mapping
 from importlib.resources import files
@@ -11,19 +11,19 @@ from sqleval.common.visible import escape_html, show_controls
 
 
 def _show(value: object) -> object:
-    """Make the control characters of a text visible; charts are markup, and stay."""
+    """Make the control characters of a text visible; leave markup, such as charts, unchanged."""
     if isinstance(value, str) and not isinstance(value, Markup):
         return show_controls(value)
     return value
 
 
 def _keep_lines(text: str) -> Markup:
-    """Return a text of several lines, such as a statement."""
+    """Escape a text of several lines, such as a statement, and keep its line breaks."""
     return Markup(escape_html(text, keep="\n"))
 
 
 def load_page(package: str, name: str, filters: Mapping[str, Callable[..., str]]) -> Any:
-    """Return a template in a package: each value that it shows is escaped.
+    """Return a template of a package, which escapes each value that it shows.
 
     Parameters
     ----------

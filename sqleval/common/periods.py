@@ -1,4 +1,4 @@
-"""Periods: the SQL that assigns rows to them, their names, starts and ends.
+"""Writes the SQL that assigns rows to periods, and computes names, starts and ends of periods.
 
 The name of a period is its first day (``2013-07-01``) in the job's time zone. The name of an hour
 is its start in UTC (``2013-07-01T04:00Z``), because an hour of local time occurs twice when clocks
@@ -17,8 +17,8 @@ from sqleval.errors import RequestError
 
 Grain = Literal["hour", "day", "week", "month", "quarter", "year"]
 GRAINS: tuple[Grain, ...] = get_args(Grain)
-#: A text with an offset from UTC or a zone after its time; it needs no other time zone. Cast to a
-#: TIMESTAMP, a zone would be dropped, and so would PM, which is an error where a zone is read.
+#: A text with an offset from UTC or a zone after its time, so that it needs no other time zone. A
+#: cast to TIMESTAMP would drop a zone, and PM; a cast to TIMESTAMPTZ takes PM for a zone and fails.
 _ZONE = r":\d\d.*([A-Za-z]|[+-]\d\d(:?\d\d)?$)"
 #: First and last year: the names of a period and of the one after it have four-digit years.
 _YEARS = 1000, 9998
@@ -58,7 +58,7 @@ def is_period_name(text: str) -> bool:
 
 
 def check_period_name(text: str) -> None:
-    """Raise `RequestError` if a text is not a period, as the month 2013-13.
+    """Raise `RequestError` if a text is not a period, such as the month 2013-13.
 
     Examples
     --------
@@ -69,7 +69,7 @@ def check_period_name(text: str) -> None:
 
 
 def write_period_sql(column: Column, grain: Grain, timezone: str | None) -> str:
-    """Return the SQL expression for the name of the period of a row of ``s``, as for its start."""
+    """Return the SQL of the name of a row's period; see `write_period_start_sql`."""
     return f"CAST({write_period_start_sql(column, grain, timezone)} AS VARCHAR)"
 
 
@@ -78,11 +78,10 @@ def write_period_start_sql(
 ) -> str:
     """Return the SQL expression for the start of the period of a row of ``s``.
 
-    It is the first day as a DATE, which sorts several times faster than a text; of an hour it is
+    It is the first day as a DATE, which sorts several times faster than a text; for an hour it is
     the name. A TIMESTAMP without a time zone is in UTC if the job has a time zone, and local
-    otherwise. A DATE is local, and so is a text without an offset or a zone; a text has a format
-    of ``strptime``, or is written as ISO 8601. The period is NULL before the year 1000 and after
-    9998.
+    otherwise. A DATE is local, and so is a text without an offset or a zone. A text has a format
+    of ``strptime``, or ISO 8601. The period is NULL before the year 1000 and after 9998.
 
     Raises
     ------
@@ -121,8 +120,8 @@ def write_period_start_sql(
     elif utc is None or timezone is None:
         period = f"STRFTIME({start}, '%Y-%m-%dT%H:%M')"
     else:
-        # The time since the start of the hour leads there, unless clocks were moved in between,
-        # which they are by half an hour on Lord Howe Island.
+        # Subtract the time since the hour began. Clocks that move within the hour are an exception
+        # (Lord Howe Island, 30 minutes).
         back = f"({utc} - ({local} - {start}))"
         is_start = f"(({back} AT TIME ZONE 'UTC') AT TIME ZONE {home}) = {start}"
         moved = f"(({start} AT TIME ZONE {home}) AT TIME ZONE 'UTC')"
@@ -147,7 +146,7 @@ def find_end(period: str, grain: Grain, timezone: str | None) -> datetime:
     at = find_start(period, timezone)
     if grain == "hour":
         end = at.astimezone(UTC) + timedelta(hours=1)
-        # An hour is longer or shorter if clocks are moved by half an hour within it.
+        # An hour is longer or shorter if clocks move by half an hour within it.
         while find_period(end, grain, timezone) == period:
             end += timedelta(minutes=15)
         start = find_start(find_period(end, grain, timezone), timezone)
@@ -173,7 +172,7 @@ def find_period(at: datetime, grain: Grain, timezone: str | None) -> str:
     >>> find_period(datetime(2013, 7, 3, 2, tzinfo=UTC), "week", "America/New_York")
     '2013-07-01'
     """
-    # By way of UTC: a time that clocks skip, as all of 2011-12-30 in Apia, becomes the one meant.
+    # Convert through UTC, because clocks skip some local times (all of 2011-12-30 in Apia).
     local = at.astimezone(UTC).astimezone(find_zone(timezone))
     if grain == "hour":
         hour = local.replace(minute=0, second=0, microsecond=0)
@@ -197,7 +196,7 @@ def list_periods(first: datetime, last: datetime, grain: Grain, timezone: str | 
         name = find_period(at, grain, timezone)
         names.append(name)
         at = find_end(name, grain, timezone)
-        # The name of an hour has no seconds; local mean time had, as +5:53:28 in Kolkata.
+        # Names of hours have no seconds, but offsets of local mean time do (+5:53:28 in Kolkata).
         while grain == "hour" and find_period(at, grain, timezone) == name:
             at += timedelta(minutes=1)
     return names

@@ -1,4 +1,4 @@
-"""Connections to a database of PostgreSQL through its ADBC driver."""
+"""Connects to PostgreSQL through its ADBC driver."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from weakref import finalize
 
 from sqleval.common.imports import import_optional
 
-#: The seconds that a server has to answer, where neither the URL nor PGCONNECT_TIMEOUT says.
+#: The seconds to wait for a server's answer, if neither the URL nor PGCONNECT_TIMEOUT sets them.
 _TIMEOUT = 10
 
 
 def limit_wait(url: str) -> str:
-    """Return the URL of a server with a limit of the time until it answers."""
+    """Return the URL of a server with a connection timeout."""
     named = dict(parse_qsl(urlsplit(url).query, keep_blank_values=True))
     if "connect_timeout" in named or os.environ.get("PGCONNECT_TIMEOUT"):
         return url
@@ -25,9 +25,9 @@ def limit_wait(url: str) -> str:
 
 
 def _leave_on_interrupt(connect: Callable[[], Any]) -> Any:
-    """Return what ``connect`` returns, from a thread that Ctrl-C or SIGTERM leaves behind.
+    """Connect in another thread, which Ctrl-C or SIGTERM abandons; return the connection.
 
-    The driver connects without looking for signals.
+    The driver does not react to signals while it connects.
     """
     results: SimpleQueue[tuple[Any, BaseException | None]] = SimpleQueue()
 
@@ -49,15 +49,15 @@ def _leave_on_interrupt(connect: Callable[[], Any]) -> Any:
 
 
 class PostgresDatabase:
-    """A database to which any number of connections are made; each is closed by who asked for it.
+    """A database that makes any number of connections; the caller closes each.
 
-    The driver reads the types of the database, which takes twenty times as long as a connection.
-    They are read once, and no connection stays open for them.
+    The driver reads the types of the database, which takes twenty times as long as connecting.
+    They are read once, and no connection stays open.
 
     Parameters
     ----------
     url : str
-        Where the database is.
+        The URL of the database.
 
     Raises
     ------
@@ -71,7 +71,7 @@ class PostgresDatabase:
         dbapi = import_optional("adbc_driver_postgresql.dbapi", "postgres", "PostgreSQL")
         limited = limit_wait(url)
         self._first: Any = _leave_on_interrupt(lambda: dbapi.connect(limited))
-        # Its clones need what it has read, and not the connection itself.
+        # Clones need the types that it has read, but not the open connection.
         self._first.adbc_connection.close()
         finalize(self, self._first.close)
 

@@ -28,7 +28,7 @@ def split_postgres_url(url: str) -> SplitResult:
     try:
         parts = urlsplit(url)
     except ValueError:
-        # The message of the library shows what stands in brackets.
+        # The library's message would show the text in brackets.
         raise malformed from None
     user, _, hosts = parts.netloc.rpartition("@")
     named = {name.lower() for name, _ in parse_qsl(parts.query, keep_blank_values=True)}

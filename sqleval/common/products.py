@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from sqlglot import exp
 from sqlglot.optimizer.scope import Scope, traverse_scope
 
-#: Dialects in which a sum of whole numbers has 38 digits, as does a product of two sums.
+#: Dialects in which sums of whole numbers, and products of two sums, have 38 digits.
 _WIDE = frozenset({"duckdb", "snowflake"})
 _COUNT_TYPES = (exp.DType.INT, exp.DType.BIGINT, exp.DType.INT128)
 _COUNTS = (exp.Count, exp.DenseRank, exp.Rank, exp.RowNumber)
@@ -14,19 +14,19 @@ _KEEPING = (
     exp.Add, exp.Case, exp.Coalesce, exp.Greatest, exp.If, exp.Lag, exp.Lead, exp.Least, exp.Max,
     exp.Min, exp.Mul, exp.Neg, exp.Nullif, exp.Paren, exp.Sub, exp.Sum, exp.Window,
 )  # fmt: skip
-#: The operands of a node that are its value, unlike the condition of a CASE or the order of a
-#: window.
+#: The operands that make up the value of a node. The condition of a CASE and the order of a window
+#: do not.
 _OPERANDS = ("this", "expression", "expressions", "ifs", "true", "default")
 #: For each query, whether its columns are counts.
 _Known = dict[Scope, Mapping[str, bool]]
 
 
 def widen_counts(tree: exp.Expr, dialect: str) -> None:
-    """Write products of two counts with 38 digits, and powers as DOUBLE, as in DuckDB, in place.
+    """Cast products of two counts to 38 digits, and powers to DOUBLE, in place, as in DuckDB.
 
     A sum of BIGINT is HUGEINT in DuckDB. Elsewhere it is BIGINT, and a product of two counts above
-    3e9 exceeds it: some engines raise an error, others give another number. A power of a whole
-    number is a whole number in Polars.
+    3e9 overflows: some engines raise an error, others return a wrong number. In Polars a power of
+    a whole number is a whole number.
     """
     if dialect in _WIDE:
         return
@@ -35,7 +35,7 @@ def widen_counts(tree: exp.Expr, dialect: str) -> None:
         nodes = [*scope.find_all(exp.Mul, exp.Pow)]
         found = [node for node in nodes if _is_of_counts(node, scope, known)]
         known[scope] = _list_columns(scope, known)
-        # NUMERIC has 29 digits before the point in BigQuery, as many as counts of 1e14 rows need.
+        # In BigQuery NUMERIC has 29 digits before the point, enough for counts of 1e14 rows.
         wide = "DECIMAL" if dialect == "bigquery" else "HUGEINT"
         for node in found:
             _cast(node, wide if isinstance(node, exp.Mul) else "DOUBLE")
@@ -47,12 +47,12 @@ def _cast(node: exp.Expr, kind: str) -> None:
 
 
 def _is_literal(node: exp.Expr) -> bool:
-    """Return whether a value is a whole number as written."""
+    """Return whether a node is a literal whole number."""
     return isinstance(node, exp.Literal) and not node.is_string and node.name.isdigit()
 
 
 def _is_of_counts(node: exp.Expr, scope: Scope, known: _Known) -> bool:
-    """Return whether a product, or the base of a power, is one of counts, not of a literal."""
+    """Return whether the factors of a product, or the base of a power, are counts, not literals."""
     sides = [node.this, node.expression] if isinstance(node, exp.Mul) else [node.this]
     return all(not _is_literal(side.unnest()) and _is_count(side, scope, known) for side in sides)
 
@@ -68,7 +68,7 @@ def _list_columns(scope: Scope, known: _Known) -> Mapping[str, bool]:
 
 
 def _is_count(node: exp.Expr, scope: Scope, known: _Known) -> bool:
-    """Return whether an expression is a number of rows, or made of such numbers."""
+    """Return whether an expression is a count of rows, or computed from such counts."""
     if isinstance(node, exp.Column):
         sources = [
             source

@@ -1,4 +1,4 @@
-"""Small pieces of SQL text: names, literals, a SELECT, conditions."""
+"""Writes small pieces of SQL text: names, literals, conditions, a SELECT."""
 
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime
@@ -12,8 +12,8 @@ Scalar = str | int | float | bool | date
 Cells = tuple[tuple[str | int, str | int, float], ...]
 #: The values that a ``$parameter`` may have.
 Value = Scalar | Cells | None
-#: The largest DOUBLE: ``ABS(x) <= LARGEST`` is the one test for finite numbers in all engines. NaN
-#: is above it, as SQL engines order numbers.
+#: The largest DOUBLE. ``ABS(x) <= LARGEST`` tests for finite numbers in all engines, because SQL
+#: engines order NaN above all numbers.
 LARGEST = "1.7976931348623157e308"
 
 
@@ -28,7 +28,7 @@ def write_literal(text: str) -> str:
 
 
 def write_key_equality(left: str, right: str, keys: Sequence[str]) -> str:
-    """Return the condition that joins two relations on slice keys that may be NULL."""
+    """Return the condition that joins two relations on slice keys, which may be NULL."""
     if not keys:
         return "TRUE"
     return " AND ".join(f"{left}.{key} IS NOT DISTINCT FROM {right}.{key}" for key in keys)
@@ -37,12 +37,12 @@ def write_key_equality(left: str, right: str, keys: Sequence[str]) -> str:
 def write_squared_deviations(weight: str, value: str) -> str:
     """Return the SQL of the sum of ``weight * (value - mean) ** 2`` over the rows of a group.
 
-    Covariances are computed around the mean: unlike a difference of sums of squares, they keep
-    their precision where the mean is large beside the deviation.
+    It uses covariances, which engines compute around the mean. A difference of sums of squares
+    would lose precision if the mean is large compared to the deviation.
     """
     if weight == "1":
         return f"COUNT({value}) * COVAR_POP({value}, {value})"
-    # A value of weight 0 must not move the mean that deviations are taken from.
+    # A value of weight 0 must not change the mean.
     value = f"(CASE WHEN {weight} > 0 THEN {value} END)"
     n = f"COUNT({value})"
     shift = f"COVAR_POP({weight}, {value})"
@@ -61,7 +61,7 @@ def write_scalar(value: Scalar) -> str:
         return f"CAST({write_literal(str(value))} AS {kind})"
     if isinstance(value, str):
         return write_literal(value)
-    # A float of NumPy is a float with another text.
+    # NumPy's float64 is a float, but its repr is not SQL.
     return repr(float(value)) if isinstance(value, float) else repr(value)
 
 
@@ -75,29 +75,29 @@ def write_double(value: float) -> str:
     """
     if isinf(value):
         return f"CAST('{'-' if value < 0 else ''}Infinity' AS DOUBLE)"
-    # An exponent makes it a DOUBLE; without one it would be a DECIMAL.
+    # With an exponent the literal is a DOUBLE, without one a DECIMAL.
     text = repr(float(value))
     return text if "e" in text else f"{text}e0"
 
 
 def write_present_test(column: str, kind: str, *, finite: bool) -> str:
-    """Return the condition of a value that is neither NULL nor NaN (nor infinite)."""
+    """Return the condition that a value is neither NULL nor NaN (nor infinite)."""
     if not is_float(kind):
         return f"{column} IS NOT NULL"
-    # Only these functions: comparisons, and ISNAN, are folded away by the statistics of a
-    # Parquet file, which do not count NaN. IS TRUE keeps the second from being folded as well.
+    # DuckDB folds comparisons and ISNAN away by the statistics of a Parquet file, which ignore NaN.
+    # It does not fold these functions; IS TRUE prevents that for the second test.
     test = f"ISFINITE({column})" if finite else f"(ISFINITE({column}) OR ISINF({column}))"
     return f"{test} IS TRUE"
 
 
 def select(items: Mapping[str, str], rest: str, order: Sequence[str] = ()) -> str:
-    """Return a SELECT, a column a line."""
+    """Return a SELECT with one column per line."""
     columns = ",\n  ".join(f"{sql} AS {name}" for name, sql in items.items())
     order_by = "\nORDER BY\n  " + ",\n  ".join(order) if order else ""
     return f"SELECT\n  {columns}\n{rest}{order_by}"
 
 
 def write_with(ctes: Mapping[str, str], query: str) -> str:
-    """Return a query over relations, by name, each after those that it reads."""
+    """Return a query with CTEs, by name; a CTE follows those that it reads."""
     bodies = ",\n".join(f"{name} AS (\n{sql}\n)" for name, sql in ctes.items())
     return f"WITH {bodies}\n{query}"

@@ -1,4 +1,4 @@
-"""Spans and counters of OpenTelemetry; they cost nothing while nobody imports that library."""
+"""Records spans and counters of OpenTelemetry, if the process has imported that library."""
 
 import re
 import sys
@@ -14,7 +14,7 @@ Attribute = str | bool | int | float | Sequence[str]
 Describe = Callable[[str, Attribute], None]
 
 _SCOPE = "sqleval"
-#: A text in a statement, which may be a path with a key, or a value of somebody's data.
+#: A string literal in a statement, which may be a path with a key, or a value of private data.
 _TEXT = re.compile(r"'(?:[^']|'')*'")
 
 
@@ -26,14 +26,14 @@ def _ignore(name: str, value: Attribute) -> None:
 def start_span(name: str, attributes: Mapping[str, Attribute]) -> Generator[Describe]:
     """Record a span while the body runs, and yield the function that sets its attributes.
 
-    An error of the body is recorded as well. Without OpenTelemetry nothing is.
+    An error of the body is recorded as well. Without OpenTelemetry nothing is recorded.
 
     Parameters
     ----------
     name : str
         The name of the span.
     attributes : mapping
-        What is known at the start.
+        The attributes that are known at the start.
 
     Examples
     --------
@@ -68,9 +68,9 @@ def start_statement_span(system: str, statement: str) -> Generator[None]:
 
 
 def keep_span(read: Callable[..., Iterator[T]]) -> Callable[..., Iterator[T]]:
-    """Return a function that runs within the span of now, in whichever thread.
+    """Return a function that runs within the current span, in any thread.
 
-    Polars collects a lazy frame in a thread of its own, where no span would be known.
+    Polars collects a lazy frame in another thread, which has no current span.
 
     Examples
     --------
@@ -85,7 +85,7 @@ def keep_span(read: Callable[..., Iterator[T]]) -> Callable[..., Iterator[T]]:
     def read_within(*arguments: Any) -> Iterator[T]:
         parts = read(*arguments)
         while True:
-            # Not around the yield, where it would be the span of whoever takes the part.
+            # Not around the yield, or the span would be current in the caller, too.
             with trace.use_span(span, record_exception=False, set_status_on_exception=False):
                 try:
                     part = next(parts)
@@ -110,5 +110,5 @@ def add_count(name: str, count: int, attributes: Mapping[str, Attribute]) -> Non
 
 @lru_cache(maxsize=16)
 def _create_counter(provider: Any, name: str) -> Any:
-    """Create a counter once for each provider: a second one of its name is a warning."""
+    """Create a counter once for each provider, which warns about a second one of the same name."""
     return provider.get_meter(_SCOPE).create_counter(name)

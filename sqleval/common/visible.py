@@ -1,4 +1,4 @@
-"""Makes characters visible that a screen would obey, hide or reorder instead of showing them."""
+"""Makes control characters visible, which a screen would obey, hide or reorder."""
 
 import unicodedata
 from html import escape
@@ -10,9 +10,9 @@ _HIDDEN = ("Cc", "Cf", "Cs", "Zl", "Zp")
 def show_controls(text: str, keep: str = "") -> str:
     r"""Return a text in which control characters are written as escapes.
 
-    An escape sequence would colour the terminal, move its cursor or ask it for something; a
-    right-to-left mark reorders a line, and a space of no width makes two names look alike. XML has
-    no control characters, nor U+FFFE and U+FFFF.
+    An escape sequence would colour the terminal, move its cursor or query it. A right-to-left mark
+    reorders a line, and a zero-width space makes two names look alike. XML allows neither control
+    characters nor U+FFFE and U+FFFF.
 
     Parameters
     ----------
@@ -39,5 +39,5 @@ def _is_hidden(char: str) -> bool:
 
 
 def escape_html(text: str, keep: str = "") -> str:
-    """Return a text as it stands in HTML and XML: no part of it is markup."""
+    """Return a text escaped for HTML and XML, so that no part of it is markup."""
     return escape(show_controls(text, keep))

@@ -1,4 +1,4 @@
-"""Writes files and folders whole or not at all: another process may be reading them."""
+"""Writes files and folders atomically, because another process may be reading them."""
 
 import errno
 import os
@@ -17,7 +17,7 @@ try:
 except ImportError:  # on Windows
     fcntl = None
 
-#: Errors of a disk that is full or broken, where nothing is wrong with the path.
+#: Errors of a full or broken disk, which are not the path's fault.
 _DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 #: The name of a temporary file that is locked while it is written.
 _LOCKED = re.compile(r"\.[0-9a-f]{32}\.locked\.part")
@@ -28,7 +28,7 @@ def replace_file(path: str, *, folders: bool = True, lock: bool = False) -> Gene
     """Yield a temporary file to write; at the end it replaces the file at ``path``.
 
     After an error the old file stays as it was. A symbolic link is followed; the permissions of
-    an existing file are kept. A device, such as ``/dev/stdout``, is written as it is.
+    an existing file are kept. A device, such as ``/dev/stdout``, is written directly.
 
     Parameters
     ----------
@@ -68,14 +68,14 @@ def replace_file(path: str, *, folders: bool = True, lock: bool = False) -> Gene
 def create_file(path: str) -> Generator[Path]:
     """Yield a temporary file to write; at the end it becomes the file at ``path``.
 
-    If another process has made a file there by then, that one is kept. On a file system without
-    hard links no file is made: ``path`` may be missing afterwards.
+    If another process has created the file by then, its file is kept. On a file system without
+    hard links no file is created, so ``path`` may be missing afterwards.
     """
     file = Path(realpath(path))
     draft = file.with_name(f".{uuid4().hex}.part")
     try:
         yield draft
-        # Unlike a rename, a link replaces no file.
+        # Unlike a rename, a hard link never replaces a file.
         with suppress(OSError):
             os.link(draft, file)
     finally:
@@ -89,7 +89,7 @@ def _lock_draft(draft: Path) -> Generator[None]:
         yield
         return
     with draft.open("xb") as file:
-        # A file system may have no locks; then no process removes the file either.
+        # On a file system without locks, no process can lock the file to remove it either.
         with suppress(OSError):
             fcntl.flock(file, fcntl.LOCK_EX)
         yield
@@ -100,7 +100,7 @@ def remove_drafts(folder: Path) -> None:
     if fcntl is None:
         return
     for draft in [path for path in folder.glob(".*.part") if _LOCKED.fullmatch(path.name)]:
-        # An error means that a process is writing it, or has just finished.
+        # An error means that a process is writing the file, or has just finished.
         with suppress(OSError), draft.open("rb") as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             draft.unlink()
@@ -113,7 +113,7 @@ def make_folder(path: str) -> Generator[Path]:
     Raises
     ------
     SourceError
-        If there is a folder with files already, or it cannot be written.
+        If the folder exists and is not empty, or cannot be written.
     EngineError
         If the disk is full.
     """
@@ -147,7 +147,7 @@ def _convert_errors(path: str) -> Generator[None]:
 
 
 def write_text(path: str, text: str, *, folders: bool = True, lock: bool = False) -> None:
-    """Write a text file (UTF-8), whole or not at all; see `replace_file`.
+    """Write a text file (UTF-8) atomically; see `replace_file`.
 
     Raises
     ------

@@ -1,1 +1,1 @@
-"""Where rows come from: files, frames, tables of lakes, databases."""
+"""Sources of rows: files, frames, tables of lakes, databases."""

@@ -1,6 +1,6 @@
-"""Arrow columns as the engine reads them: which types it cannot read, and what it reads instead.
+"""Converts Arrow columns to types that the engine reads, and finds those that it cannot read.
 
-PyArrow is imported late: not every source needs it.
+PyArrow is imported late, because not every source needs it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 
 def is_readable(kind: Any) -> bool:
-    """Return whether DuckDB reads columns of an Arrow type, or of what `convert_type` returns."""
+    """Return whether DuckDB reads columns of an Arrow type, perhaps after `convert_type`."""
     pa: Any = import_module("pyarrow")
     types = pa.types
     if is_interval(kind):
@@ -19,7 +19,7 @@ def is_readable(kind: Any) -> bool:
     if isinstance(kind, pa.BaseExtensionType):
         return is_readable(kind.storage_type)
     if types.is_dictionary(kind):
-        # A fatal error of the engine, where some of the rows have none of the values.
+        # DuckDB has a fatal error over nested values if some rows have none of them.
         return not types.is_nested(kind.value_type) and is_readable(kind.value_type)
     if types.is_union(kind) or types.is_decimal256(kind):
         return False
@@ -29,19 +29,19 @@ def is_readable(kind: Any) -> bool:
 
 
 def convert_type(kind: Any) -> Any:
-    """Return the type in which a readable column is read; it holds the same values."""
+    """Return the type that DuckDB reads for a readable type; it holds the same values."""
     pa: Any = import_module("pyarrow")
     if pa.types.is_float16(kind):
         return pa.float32()
     if is_interval(kind):
         return pa.dictionary(pa.int32(), pa.string())
-    # DuckDB knows the types of Arrow itself, such as UUID.
-    is_own = isinstance(kind, pa.ExtensionType)
-    return convert_type(kind.storage_type) if is_own else kind
+    # Arrow's own extension types, such as UUID, have another base class, and DuckDB reads them.
+    is_extension = isinstance(kind, pa.ExtensionType)
+    return convert_type(kind.storage_type) if is_extension else kind
 
 
 def is_interval(kind: Any) -> bool:
-    """Return whether a type is that of pandas' intervals, or of categories that are intervals."""
+    """Return whether a type holds intervals of pandas, or categories that are intervals."""
     pa: Any = import_module("pyarrow")
     value = kind.value_type if pa.types.is_dictionary(kind) else kind
     return isinstance(value, pa.ExtensionType) and value.extension_name == "pandas.interval"
@@ -53,7 +53,7 @@ def find_unreadable(schema: Any) -> dict[str, str]:
 
 
 def convert_schema(schema: Any) -> Any:
-    """Return the readable columns of a schema, as they are read."""
+    """Return the readable columns of a schema, in types that DuckDB reads."""
     pa: Any = import_module("pyarrow")
     fields = [field.with_type(convert_type(field.type)) for field in schema]
     kept = [new for old, new in zip(schema, fields, strict=True) if is_readable(old.type)]
@@ -61,7 +61,7 @@ def convert_schema(schema: Any) -> Any:
 
 
 def convert_table(table: Any, columns: Sequence[str]) -> Any:
-    """Return some readable columns of a table or batch, as they are read."""
+    """Return some readable columns of a table or batch, in types that DuckDB reads."""
     pa: Any = import_module("pyarrow")
     chosen = table.select(list(columns))
     schema = convert_schema(chosen.schema)
@@ -79,7 +79,7 @@ def convert_table(table: Any, columns: Sequence[str]) -> Any:
 
 
 def convert_reader(reader: Any) -> Any:
-    """Return a reader of the readable columns, as they are read."""
+    """Return a reader of the readable columns, in types that DuckDB reads."""
     pa: Any = import_module("pyarrow")
     schema = convert_schema(reader.schema)
     if schema.types == reader.schema.types:

@@ -1,4 +1,4 @@
-"""Rows that Python makes batch by batch, as an Arrow stream for the engine."""
+"""Offers batches that Python makes as an Arrow stream to the engine."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 class BatchStream(ABC):
-    """An Arrow stream of batches; each reading makes them anew.
+    """An Arrow stream of batches, which are made anew for each reader.
 
     Attributes
     ----------

@@ -1,7 +1,7 @@
 """Reads a dataset of PyArrow file by file, in memory that does not grow with its rows.
 
-PyArrow reads ahead of the engine up to a gibibyte over the files of a dataset, and offers no lower
-limit. Within a file, it reads ahead a few batches.
+By default PyArrow reads up to a gibibyte of a dataset's files ahead, and offers no lower limit.
+Within one file, the number of batches that it reads ahead can be set.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-#: Files that are opened ahead, of which each holds a row group, and batches that are read ahead in
-#: each. Small files are opened further ahead: each takes some requests.
+#: Files that are opened ahead, each with a row group in memory; small files, more of which are
+#: opened ahead because each takes some requests; batches that are read ahead in a file.
 _FILES, _SMALL_FILES, _BATCHES = 2, 4, 2
 #: A file whose first batch has fewer rows is small; batches have more than 120,000.
 _ROWS = 100_000
 
 
 class _Scanner:
-    """What the engine asks for rows, once: the columns and the condition of a statement."""
+    """The scanner of one statement, with its columns and its condition."""
 
     def __init__(self, dataset: Any, plain: Any, options: dict[str, Any]) -> None:
         self._dataset, self._options = dataset, options
@@ -37,7 +37,7 @@ class _Scanner:
         schema, mask = self._dataset.schema, self._masks.get(fragment.path)
         scanner = fragment.scanner(schema=schema, **options)
         if mask is not None:
-            # The numbers of rows are those of the whole file, so that conditions come later.
+            # The mask counts the rows of the whole file, so conditions are applied after it.
             whole = fragment.scanner(schema=schema, batch_readahead=_BATCHES)
             ds: Any = import_module("pyarrow.dataset")
             scanner = ds.Scanner.from_batches(
@@ -87,7 +87,7 @@ def _make_class() -> Any:
 def read_file_by_file(dataset: Any, masks: Mapping[str, Any] | None = None) -> Any:
     """Return a dataset of the same files that is read in bounded memory.
 
-    ``masks`` say which rows remain of files, by path; see `drop_rows`.
+    ``masks`` has, by path, the mask of the rows of a file that remain; see `drop_rows`.
     """
     bounded_dataset = _make_class()(dataset.schema, [dataset])
     bounded_dataset.masks = masks or {}
@@ -97,7 +97,7 @@ def read_file_by_file(dataset: Any, masks: Mapping[str, Any] | None = None) -> A
 def drop_rows(batches: Iterable[Any], mask: Any) -> Iterator[Any]:
     """Yield the batches of a file without the rows that a mask excludes.
 
-    A row after the last one of the mask remains.
+    Rows beyond the end of the mask remain.
     """
     pa: Any = import_module("pyarrow")
     at = 0

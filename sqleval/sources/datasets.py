@@ -1,4 +1,4 @@
-"""Files that PyArrow reads for the engine: those of object stores, and Arrow IPC files.
+"""Opens files that PyArrow reads for the engine: files of object stores, and Arrow IPC files.
 
 The engine passes its columns and conditions down to PyArrow, so that only the needed files,
 row groups and columns are read.
@@ -18,7 +18,7 @@ from sqleval.sources.bounded import read_file_by_file
 from sqleval.sources.source import Partitions, Source
 from sqleval.sources.stores import ObjectStore, StoredFile, shorten
 
-#: Requests for the metadata of files at one time.
+#: The number of simultaneous requests for metadata.
 _AT_ONCE = 16
 
 
@@ -26,7 +26,7 @@ def _make_format(name: str) -> Any:
     ds: Any = import_module("pyarrow.dataset")
     if name in ("CSV", "TSV"):
         csv: Any = import_module("pyarrow.csv")
-        # As the engine reads local files: an empty field is NULL, and no other text is.
+        # As for local files in DuckDB, an empty field is NULL, and no other text is.
         convert = csv.ConvertOptions(
             null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=False
         )
@@ -45,7 +45,7 @@ class _Files:
     Attributes
     ----------
     store : ObjectStore
-        Where they are.
+        The store that holds them.
     files : tuple of StoredFile
         The files.
     format_name : str
@@ -53,7 +53,7 @@ class _Files:
     keys : tuple of str
         The columns in the names of their folders (Hive partitions).
     name_as : str
-        The column that holds each row's file; none if empty.
+        The column for the file of each row; none if empty.
     """
 
     store: ObjectStore
@@ -72,7 +72,7 @@ class _Files:
             partition = partitioning.parse(file.path)
             if self.name_as:
                 partition = partition & (ds.field(self.name_as) == file.url)
-            # A size that is known saves a request for each file.
+            # Passing the size saves a request for each file.
             fragments.append(
                 form.make_fragment(file.path, self.store.filesystem, partition, file_size=file.size)
             )
@@ -80,7 +80,7 @@ class _Files:
 
 
 def _make_partitioning(keys: Sequence[str]) -> Any:
-    """Return the partitioning of keys, as texts whatever their values."""
+    """Return the Hive partitioning of keys, all read as texts."""
     pa: Any = import_module("pyarrow")
     ds: Any = import_module("pyarrow.dataset")
     return ds.HivePartitioning(pa.schema([(key, pa.string()) for key in keys]))
@@ -105,17 +105,17 @@ def _widen(kind: Any) -> Any:
     if not pa.types.is_dictionary(kind):
         return kind
     if pa.types.is_string_view(kind.value_type):
-        # As Polars writes categories to Arrow files. PyArrow cannot decode them.
+        # Polars writes categories to Arrow files this way, and PyArrow cannot decode them.
         return pa.dictionary(pa.int32(), pa.large_string())
     return kind.value_type
 
 
 def _align(kinds: Sequence[Any]) -> list[Any]:
-    """Return types that PyArrow knows how to unify, and that hold the same values."""
+    """Return types that hold the same values and that PyArrow can unify."""
     pa: Any = import_module("pyarrow")
     pa_types = pa.types
     if all(pa_types.is_timestamp(kind) and kind.tz for kind in kinds):
-        # A zone is how an instant is shown.
+        # The zone changes only how an instant is displayed.
         return [pa.timestamp(kind.unit, "UTC") for kind in kinds]
     if pa.uint64() in kinds and all(map(pa_types.is_integer, kinds)):
         is_signed = any(map(pa_types.is_signed_integer, kinds))
@@ -134,9 +134,9 @@ def _is_text(kind: Any) -> bool:
 
 
 def _unify(name: str, types: dict[Any, str]) -> tuple[Any, str]:
-    """Return the type of a column of several types, and how they differ if none holds all.
+    """Return a type for a column of several types; if none fits, also say how they differ.
 
-    ``types`` has each type and a file that has it; the type None stands for no such column.
+    ``types`` maps each type to a file with it. The type None means that the file lacks the column.
     """
     pa: Any = import_module("pyarrow")
     there = [kind for kind in types if kind is not None]
@@ -152,7 +152,7 @@ def _unify(name: str, types: dict[Any, str]) -> tuple[Any, str]:
 
 
 def _read_schemas(files: _Files, fragments: Sequence[Any]) -> list[Any]:
-    """Return the schema of each file, read at the same time."""
+    """Return the schema of each file, with several requests at a time."""
     pa: Any = import_module("pyarrow")
 
     def read(i: int) -> Any:
@@ -170,7 +170,7 @@ def _read_schemas(files: _Files, fragments: Sequence[Any]) -> list[Any]:
 def _check_batches(files: _Files, fragments: Sequence[Any], columns: Sequence[str]) -> None:
     """Raise `SourceError` for an Arrow IPC file whose offsets point outside of its values.
 
-    PyArrow hands such values on as they are, and the engine would end the process over them.
+    PyArrow passes such values on unchecked, and they would crash DuckDB.
     """
     pa: Any = import_module("pyarrow")
     for file, fragment in zip(files.files, fragments, strict=True):
@@ -184,7 +184,7 @@ def _check_batches(files: _Files, fragments: Sequence[Any], columns: Sequence[st
 
 
 def _find_unreadable(files: _Files) -> str | None:
-    """Return a file that cannot be read now, and why: errors of a stream do not name it."""
+    """Return a file that cannot be read now, with the reason; errors of a stream do not name it."""
 
     def read(file: StoredFile) -> str | None:
         try:
@@ -201,7 +201,7 @@ def _find_unreadable(files: _Files) -> str | None:
 
 
 def _describe(files: _Files, source: Source) -> Source:
-    """Read the metadata of files, and return their source as it is to be read."""
+    """Read the metadata of files, and return their source as statements must read it."""
     pa: Any = import_module("pyarrow")
     ds: Any = import_module("pyarrow.dataset")
     fragments = files.make_fragments()
@@ -210,7 +210,7 @@ def _describe(files: _Files, source: Source) -> Source:
     fields: list[Any] = []
     unusable: dict[str, str] = {}
     singles = set[str]()
-    # A key in the paths stands for a column of that name, as where the engine reads the files.
+    # A key in the paths replaces a column of that name, as where DuckDB reads the files.
     hidden = {name.casefold() for name in extra}
     for name in dict.fromkeys(name for schema in schemas for name in schema.names):
         if name.casefold() in hidden:
@@ -268,7 +268,7 @@ def _make_partitions(files: _Files, source: Source) -> Partitions | None:
     columns["_sqleval_place"] = pa.array(range(len(files.files)), pa.int64())
 
     def select(places: Sequence[int]) -> Source:
-        # One file is kept, for its columns.
+        # Keep at least one file, for its columns.
         chosen = tuple(files.files[place] for place in sorted(places)) or files.files[:1]
         return _make_source(replace(files, files=chosen), source.name, source.label)
 
@@ -299,12 +299,12 @@ def open_dataset(
     label: str,
     name_as: str = "",
 ) -> Source:
-    """Return the source of files of one format; nothing is read before it is described.
+    """Return the source of files of one format, without reading them yet.
 
     Parameters
     ----------
     store : ObjectStore
-        Where the files are.
+        The store that holds the files.
     files : sequence of StoredFile
         The files; ``key=value`` in their paths are columns.
     format_name : str
@@ -314,7 +314,7 @@ def open_dataset(
     label : str
         Their name in messages.
     name_as : str, optional
-        The column that holds each row's file.
+        The column for the file of each row.
     """
     listed = _Files(store, tuple(files), format_name, _list_keys(files), name_as)
     return _make_source(listed, name, label)

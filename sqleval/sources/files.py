@@ -1,4 +1,4 @@
-"""Files as a source: paths, patterns and folders."""
+"""Opens files as a source: paths, patterns, folders and URLs."""
 
 import os
 import re
@@ -27,7 +27,7 @@ from sqleval.sources.stores import (
     split_kind,
 )
 
-#: DuckDB's reader of each format (PyArrow reads what has none), and the endings of its files.
+#: DuckDB's reader of each format, and the endings of its files. PyArrow reads formats without one.
 FORMATS = {
     "Parquet": ("read_parquet", PARQUET),
     "CSV": ("read_csv", (".csv",)),
@@ -37,12 +37,13 @@ FORMATS = {
 }
 #: Endings of compressed text files, after the ending of the format.
 _COMPRESSED = (".gz", ".zst")
-#: Data that cannot be read here. In a folder it is refused, where other files are not data.
+#: Endings of data that cannot be read. In a folder such files are an error, and other unknown
+#: files are ignored.
 _UNREADABLE = (
     ".avro", ".bz2", ".lz4", ".orc", ".xls", ".xlsx", ".xz", ".zip",
 )  # fmt: skip
-#: Bytes of a CSV file that are read at once; two of the longest lines that DuckDB takes. Its own
-#: 32 million a buffer are held for many files at a time.
+#: Bytes in a buffer for CSV: two of the longest lines that DuckDB accepts. DuckDB's default is
+#: 32 million, and it holds buffers of many files at a time.
 _BUFFER = 4_000_000
 
 
@@ -99,7 +100,7 @@ def open_files(
     name: str = "_sqleval_rows",
     storage: Storage | None = None,
 ) -> Source:
-    """Return the source of these files, with each row's file in a column ``name_as``."""
+    """Return the source of listed files, with each row's file in a column ``name_as``."""
     label = files[0] if len(files) == 1 else f"{len(files)} files from {files[0]} to {files[-1]}"
     if any(map(is_remote, files)):
         return _open_remote(files, label, name, storage or {}, name_as)
@@ -186,7 +187,7 @@ def _is_hidden(file: Path) -> bool:
 
 
 def _find_root(pattern: str) -> str:
-    """Return the folder below which the files of a pattern lie; empty for the working directory."""
+    """Return the folder that contains the matches of a pattern; empty for the working directory."""
     before = re.split(r"[*?\[]", pattern, maxsplit=1)[0]
     return before.rpartition("/")[0] or ("/" if before.startswith("/") else "")
 
@@ -195,7 +196,7 @@ def _list_matches(pattern: str) -> list[str]:
     """Return the files that match a pattern, in order."""
     if "**" not in Path(pattern).parts:
         return sorted(file for file in glob(pattern, recursive=True) if Path(file).is_file())
-    # Python follows links that lead back into themselves, in all their combinations.
+    # Not `glob`, which follows links in a circle, in all their combinations.
     fits = compile_pattern(Path(pattern).as_posix()).fullmatch
     root = Path(_find_root(pattern))
     is_hidden_named = any(part.startswith(".") for part in Path(pattern).relative_to(root).parts)
@@ -214,25 +215,25 @@ def _list_all_matches(paths: Sequence[str]) -> list[str]:
 
 
 def _leads_back(link: Path) -> bool:
-    """Whether a link leads to a folder that holds it, so that to follow it would not end."""
+    """Whether a link leads to a folder that contains the link, so that following it has no end."""
     target = link.resolve()
     return any(each.resolve().is_relative_to(target) for each in link.absolute().parents)
 
 
 def _walk(root: str) -> Iterator[tuple[str, list[str], list[str]]]:
-    """Walk through a folder and those to which links in it lead, each with folders and files.
+    """Walk through a folder, as `os.walk` does, and through the folders to which its links lead.
 
     Raises
     ------
     SourceError
-        If a folder cannot be listed, unless its files are no data: without them, rows would be
-        missing.
+        If a folder cannot be listed, because rows would be missing. Folders that hold no data are
+        an exception.
     """
 
     def refuse(error: OSError) -> None:
         is_gone = isinstance(error, (FileNotFoundError, NotADirectoryError))
         folder = Path(error.filename).relative_to(root)
-        # The latter is a folder of the file system's own.
+        # The file system itself makes lost+found.
         if not (is_gone or _is_hidden(folder) or folder.name == "lost+found"):
             raise SourceError(f"cannot read {error.filename!r}: {error.strerror}") from error
 
@@ -243,9 +244,9 @@ def _walk(root: str) -> Iterator[tuple[str, list[str], list[str]]]:
 
 
 def _resolve_links(paths: Sequence[str], root: str) -> tuple[list[str], bool]:
-    """Return files below a root without those that links repeat, and whether links were followed.
+    """Return files below a root, without repeated ones, and whether a link leads to some.
 
-    DuckDB follows no link to a folder where it lists files by ``**``.
+    DuckDB's ``**`` does not follow links to folders.
 
     Raises
     ------
@@ -268,15 +269,15 @@ def _resolve_links(paths: Sequence[str], root: str) -> tuple[list[str], bool]:
         other = linked.setdefault(target, path)
         if other != path and target not in itself:
             raise SourceError(
-                f"{other!r} and {path!r} are one file, to which links lead, so that its rows would "
-                "count twice; name the files that shall be read"
+                f"{other!r} and {path!r} are one file, to which links lead, so its rows would "
+                "count twice; list the files to read"
             )
     followed = {path for target, path in linked.items() if target not in itself}
     return [path for path in paths if not is_linked[path] or path in followed], True
 
 
 def _refuse_repeats(files: Sequence[str]) -> None:
-    """Raise `RequestError` if a list names a file twice, whose rows would count twice."""
+    """Raise `RequestError` if a list names a file twice, because its rows would count twice."""
     names: set[str] = set()
     for file in files:
         name = file if is_remote(file) else os.path.abspath(file)  # noqa: PTH100
@@ -331,15 +332,15 @@ def is_read_from(file: str, path: str) -> bool:
 
 
 def _list_below(root: str) -> Iterator[Path]:
-    """Return all files and folders below a folder."""
+    """Yield all files and folders below a folder."""
     for folder, folders, names in _walk(root):
         yield from (Path(folder, name) for name in (*folders, *names))
 
 
 def _list_steps(pattern: str, root: str) -> Iterator[Path]:
-    """Return the files that match a pattern without ``**``, and the folders on the way to them.
+    """Yield the files that match a pattern without ``**``, and the folders on the way to them.
 
-    Other folders below the root are not listed: it may be a whole home directory.
+    Other folders are not listed, because the root may be a whole home directory.
     """
     steps = [Path(pattern), *Path(pattern).parents]
     return (
@@ -348,9 +349,9 @@ def _list_steps(pattern: str, root: str) -> Iterator[Path]:
 
 
 def list_roots(path: str) -> list[str]:
-    """Return what is read for a path, pattern or folder: folders end in a slash.
+    """Return the files and folders to read for a path, pattern or folder; folders end in a slash.
 
-    The files to which links within a folder lead are among them.
+    The targets of links within a folder are included.
     """
     path = split_kind(expand_home(path))[1]
     if is_remote(path):
@@ -375,7 +376,7 @@ def open_paths(paths: Sequence[str], *, name: str, storage: Storage | None = Non
     SourceError
         If one of them matches no file, or the files are of several kinds.
     RequestError
-        If they name a file twice.
+        If the list names a file twice.
     """
     if not paths:
         raise SourceError("the list of paths is empty")

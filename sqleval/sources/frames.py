@@ -23,7 +23,7 @@ from sqleval.sources.bounded import read_file_by_file
 from sqleval.sources.pruning import write_filter
 from sqleval.sources.source import Source
 
-#: Batches of a LazyFrame that wait to be read.
+#: The number of batches of a LazyFrame that are made ahead.
 _BATCHES_AHEAD = 4
 
 
@@ -37,10 +37,10 @@ class _LazyStream(BatchStream):
         self.schema: Any = pa.RecordBatchReader.from_stream(empty).schema
 
     def read_batches(self) -> Iterator[Any]:
-        """Yield the batches that a thread of its own makes; raise the error that ends it.
+        """Yield the batches that another thread makes; raise the error that ends the thread.
 
-        Not `collect_batches`: where a thread of Polars panics, as over a torn file, its stream
-        ends as if all rows had been read.
+        Not `collect_batches`, whose stream ends as if all rows had been read when Polars panics,
+        for example over a truncated file.
         """
         pa: Any = import_module("pyarrow")
         batches: Queue[pl.DataFrame | BaseException | None] = Queue(_BATCHES_AHEAD)
@@ -74,7 +74,7 @@ class _LazyStream(BatchStream):
 
 
 def _convert_error(error: BaseException) -> Exception:
-    """Return an error of Polars as one of Python's own, which a stream tells apart."""
+    """Convert an error of Polars to a built-in one, whose class an Arrow stream passes on."""
     text = str(error) or type(error).__name__
     if isinstance(error, OSError):
         return OSError(text)
@@ -90,7 +90,7 @@ class _ReadOnce:
         self._is_read = False
 
     def peek(self, rows: int) -> object:
-        """Return a table of the first rows, which are kept for the reading."""
+        """Return a table of the first rows, and keep them for the later reading."""
         pa: Any = import_module("pyarrow")
         schema, batches = self._reader.schema, list[Any]()
         for batch in self._reader:
@@ -115,7 +115,7 @@ def _make_source(name: str, make: Callable[[Sequence[str]], object], **kwargs: A
     return Source(quote(name), name, make, **kwargs)
 
 
-#: Types of Polars that DuckDB cannot read, and types that it can and that hold the same values.
+#: Types of Polars that DuckDB cannot read, and readable types that hold the same values.
 _CASTS: dict[Any, Any] = {
     pl.Float16: pl.Float32,
     pl.Int128: pl.Decimal(38, 0),
@@ -148,12 +148,12 @@ def _make_empty(schema: pl.Schema) -> pl.DataFrame:
 def _select(frame: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
     """Return some columns, in types that DuckDB reads."""
     try:
-        # By name: Polars takes a name such as ^.*$ as a pattern.
+        # By name, because Polars takes a text such as ^.*$ as a pattern.
         chosen = frame.select(by_name(*columns))
     except pl.exceptions.ColumnNotFoundError as error:
         missing = next((each for each in columns if each not in frame.columns), "")
         raise SourceError(f"the DataFrame no longer has the column {missing!r}") from error
-    # A cast of nothing would take longer than the selection.
+    # Cast only if needed: a cast without effect takes longer than the selection.
     return chosen.cast(_CASTS) if any(kind in _CASTS for kind in chosen.dtypes) else chosen
 
 
@@ -165,7 +165,7 @@ def load_relation(source: Source) -> Source:
     return Source(
         source.relation,
         source.name,
-        # The whole table: its connection cannot stream it and run the join at the same time.
+        # A whole table, because the connection cannot stream and run the join at the same time.
         lambda columns: relation.project(", ".join(map(quote, columns))).to_arrow_table(),
         empty=relation.limit(0).to_arrow_table(),
         label=source.label,
@@ -216,14 +216,14 @@ def _open_pandas(frame: Any, name: str) -> Source:
     schema, unreadable = _read_pandas_schema(frame, list(_find_pandas_columns(frame)))
 
     def make(columns: Sequence[str]) -> object:
-        places = _find_pandas_columns(frame)  # anew: the frame may have been changed since
+        places = _find_pandas_columns(frame)  # again, as the frame may have changed
         if missing := [each for each in columns if each not in places]:
             raise SourceError(f"the pandas DataFrame no longer has the column {missing[0]!r}")
         chosen = frame.iloc[:, [places[each] for each in columns]]
         chosen.columns = list(columns)
         types = pa.schema([schema.field(each) for each in columns])
         try:
-            # Through Arrow: DuckDB reads past the end of a reversed or strided frame.
+            # Convert to Arrow, because DuckDB reads past the end of a reversed or strided frame.
             rows = pa.Table.from_pandas(chosen, schema=types, preserve_index=False)
         except (pa.ArrowException, OverflowError, UnicodeError) as error:
             parts = error.args if isinstance(error, pa.ArrowException) else [error]
@@ -242,7 +242,7 @@ def _open_pandas(frame: Any, name: str) -> Source:
 
 
 def _find_pandas_columns(frame: Any) -> dict[str, int]:
-    """Return the columns of a pandas frame, and their places."""
+    """Return the columns of a pandas frame, and their positions."""
     names = list(map(str, frame.columns))
     places = {each: place for place, each in enumerate(names)}
     if len(places) < len(names):
@@ -252,9 +252,9 @@ def _find_pandas_columns(frame: Any) -> dict[str, int]:
 
 
 def _read_pandas_schema(frame: Any, names: Sequence[str]) -> tuple[Any, dict[str, str]]:
-    """Return the Arrow types of the columns, and the columns that Arrow does not have a type for.
+    """Return the Arrow types of the columns, and the columns for which Arrow has no type.
 
-    The types of Python objects are found in their values.
+    The types of Python objects are inferred from their values.
     """
     pa: Any = import_module("pyarrow")
     head = frame.head(0)
@@ -262,7 +262,7 @@ def _read_pandas_schema(frame: Any, names: Sequence[str]) -> tuple[Any, dict[str
     unreadable: dict[str, str] = {}
     try:
         schema = pa.Schema.from_pandas(head, preserve_index=False)
-    except (pa.ArrowException, TypeError):  # of a column such as complex numbers or Sparse
+    except (pa.ArrowException, TypeError):  # from columns of complex numbers or Sparse, for example
         for name, dtype in head.dtypes.items():
             try:
                 pa.Schema.from_pandas(head[[name]], preserve_index=False)
@@ -323,7 +323,7 @@ def _open_reader(original: Any, kind: str, name: str) -> Source:
 
 
 def _open_dataset(dataset: Any, name: str) -> Source:
-    """Return the source for a dataset, which the engine scans itself: nothing is converted."""
+    """Return the source for a dataset, which the engine scans itself, without conversions."""
     pa: Any = import_module("pyarrow")
     ds: Any = import_module("pyarrow.dataset")
     schema = dataset.schema
@@ -367,7 +367,7 @@ def check_connection(con: object) -> None:
     """Raise `RequestError` if ``con=`` is no connection of DuckDB or ADBC."""
     is_duckdb = any(each.__name__ == "DuckDBPyConnection" for each in type(con).__mro__)
     if not (con is None or is_duckdb or is_adbc(con, "Connection")):
-        # Not the value, which may hold a password.
+        # The message leaves out the value, which may hold a password.
         raise RequestError(
             f"con= is a {type(con).__name__}; it must be a connection of DuckDB or ADBC, such as "
             "duckdb.connect('a.db')"
@@ -389,7 +389,7 @@ def open_stream(source: object, name: str) -> Source | None:
         else:
             return None
     except pa.ArrowInvalid as error:
-        # Such as that of a Series: values without a name.
+        # A Series, for example, streams values without a name.
         raise RequestError(
             f"cannot evaluate a {kind}, which has no named columns; pass a frame that has one for "
             "each role"

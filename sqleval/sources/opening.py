@@ -42,7 +42,7 @@ def _open_database(source: object, query: str | None, name: str) -> Source | Non
     SourceError
         If there is no such database or table.
     RequestError
-        If a table and a query are given, or a password.
+        If there are both a table and a query, or there is a password.
     MissingExtra
         If the driver is not installed.
     """
@@ -51,14 +51,14 @@ def _open_database(source: object, query: str | None, name: str) -> Source | Non
         return None
     kind, address, table = database
     if kind == "ducklake":
-        raise RequestError("query= is not over a DuckLake; name its table, and give where=")
+        raise RequestError("query= cannot read a DuckLake; name its table, and give where=")
     if table and query is not None:
         raise RequestError(f"give #{table} or query=, not both")
     label = f"the query on {address}" if query is not None else str(source)
     if kind != "postgres":
         check_file(address)
     if kind == "duckdb":
-        # The engine knows its tables.
+        # The engine lists its tables.
         return Source("", label=label, database=DatabaseFile(address, table, query))
     from sqleval.sources.database.adbc import open_postgres, open_sqlite  # late: few need it
 
@@ -89,11 +89,11 @@ def open_source(
     source : object
         See ``docs/guide/first-steps.md`` for the kinds of sources.
     query : str or None
-        A SELECT, instead of a source or over the tables of a database.
+        A SELECT instead of a source, or over the tables of a database.
     con : duckdb.DuckDBPyConnection, ADBC connection or None
         The connection in which a table name or a query is looked up.
     name : str
-        The name an object in memory is registered under.
+        The name under which an object in memory is registered.
     table : bool
         Whether a text is the name of a table instead of a path.
     storage : mapping of str to object, optional
@@ -168,7 +168,7 @@ def _open_lake_table(source: object, as_of: AsOf, storage: Storage, name: str) -
     except OSError as error:
         if isinstance(error, SqlevalError):
             raise
-        # Such as a name that is too long for the file system.
+        # For example, the name is too long for the file system.
         raise SourceError(f"cannot read {source!r}: {error.strerror or error}") from error
 
 

@@ -1,4 +1,4 @@
-"""Writes a condition for a lazy frame or a database, which can then skip what it excludes."""
+"""Writes conditions with which a lazy frame or a database can skip rows."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from sqleval.common.sql_text import quote, write_literal
 
 T = TypeVar("T")
 Constant = str | int | date | datetime
-#: Days, and times without a part of a second: engines round such a part to different units.
+#: Days, and times without a fraction of a second, because engines round fractions differently.
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _SECOND = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d)?(Z|[+-]\d\d(:\d\d)?)?")
-#: A comparison, and the same one with its sides exchanged.
+#: The symbol of a comparison, and the symbol with both sides exchanged.
 _COMPARISONS: dict[type[exp.Binary], tuple[str, str]] = {
     exp.EQ: ("=", "="),
     exp.LT: ("<", ">"),
@@ -40,7 +40,7 @@ class _Writer(NamedTuple, Generic[T]):
     Attributes
     ----------
     compare : callable
-        Compares a column with a constant; None where the language may judge it differently.
+        Compares a column with a constant; None if the result may differ in the language.
     all_of, any_of : callable
         Combine conditions by AND and by OR.
     """
@@ -51,9 +51,9 @@ class _Writer(NamedTuple, Generic[T]):
 
 
 def _compare_polars(symbol: str, column: str, constant: Constant, kind: pl.DataType) -> pl.Expr:
-    # In the column's unit of time: Polars would compare in the coarser one of two.
+    # In the column's unit of time, because Polars would compare in the coarser unit.
     value = pl.lit(constant, kind) if isinstance(constant, datetime) else constant
-    # By name: Polars takes a name such as ^.*$ as a pattern.
+    # By name, because Polars takes a text such as ^.*$ as a pattern.
     return _OPERATORS[symbol](by_name(column).as_expr(), value)
 
 
@@ -63,8 +63,8 @@ _POLARS: _Writer[pl.Expr] = _Writer(_compare_polars, pl.all_horizontal, pl.any_h
 def write_filter(condition: str, schema: Mapping[str, pl.DataType]) -> pl.Expr | None:
     """Return a Polars condition that holds for every row for which a SQL condition holds.
 
-    It may hold for more rows: only comparisons of texts, whole numbers, dates and times with
-    constants are written, which SQL and Polars judge alike.
+    It may hold for more rows, because it contains only comparisons whose result is the same in SQL
+    and Polars: texts, whole numbers, dates and times with constants.
 
     Parameters
     ----------
@@ -79,8 +79,8 @@ def write_filter(condition: str, schema: Mapping[str, pl.DataType]) -> pl.Expr |
 def write_condition(condition: str, schema: Mapping[str, pl.DataType]) -> str | None:
     """Return a condition in standard SQL that holds for every row for which another one holds.
 
-    As `write_filter`, for a database. Texts are compared for equality alone: their order is a
-    matter of the database's collation.
+    Like `write_filter`, but for a database. Texts are only compared for equality, because their
+    order depends on the database's collation.
     """
 
     def compare(symbol: str, column: str, constant: Constant, _: pl.DataType) -> str | None:
@@ -109,7 +109,7 @@ def _flatten(node: exp.Expr) -> list[exp.Expr]:
 
 
 def _write(node: exp.Expr, schema: Mapping[str, pl.DataType], writer: _Writer[T]) -> T | None:
-    """Return an expression as a condition of a language; None where that is not certain."""
+    """Return an expression as a condition of a language; None if the results may differ."""
     node = node.unnest()
     if isinstance(node, exp.And):
         parts = (_write(part, schema, writer) for part in _flatten(node))
@@ -134,7 +134,7 @@ def _write(node: exp.Expr, schema: Mapping[str, pl.DataType], writer: _Writer[T]
 
 
 def _join_certain(parts: Sequence[T | None], join: Callable[[Sequence[T]], T]) -> T | None:
-    """Return parts joined; None if one of them is not certain."""
+    """Return parts joined; None if one of them is None."""
     certain = [part for part in parts if part is not None]
     return join(certain) if len(certain) == len(parts) else None
 
@@ -156,11 +156,11 @@ def _compare(
 
 
 def _read_moment(moment: datetime, kind: pl.Datetime, cast: exp.DataType | None) -> datetime | None:
-    """Return a time as a value of a column; None where the two differ in having a zone."""
-    # A cast to TIMESTAMP drops an offset, which makes another moment of it.
+    """Return a time as a value of a column; None if only one of them has a zone."""
+    # A cast to TIMESTAMP drops an offset, which changes the moment.
     if cast is not None and cast.is_type("timestamp") and moment.tzinfo is not None:
         return None
-    # Nanoseconds are counted in 64 bits.
+    # Nanoseconds in 64 bits cover only these years.
     if kind.time_unit == "ns" and not 1700 < moment.year < 2200:
         return None
     if kind.time_zone is None or moment.tzinfo is None:
@@ -169,7 +169,7 @@ def _read_moment(moment: datetime, kind: pl.Datetime, cast: exp.DataType | None)
 
 
 def _read_constant(node: exp.Expr, kind: pl.DataType) -> Constant | None:
-    """Return a constant as a value of a column's type; None if it is another one."""
+    """Return a constant as a value of a column's type; None if it has another type."""
     negative = isinstance(node, exp.Neg)
     node = node.this.unnest() if negative else node
     cast = node.to if isinstance(node, exp.Cast) else None

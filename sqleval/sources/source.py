@@ -1,6 +1,6 @@
-"""A source: where rows come from, how they are read, their size and version.
+"""Defines a source: its relation in SQL, its size and its version.
 
-Nothing is copied or read here. Sources are opened in `files`, `frames` and `opening`.
+This module reads no rows. `files`, `frames` and `opening` open sources.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from sqleval.common.sql_text import write_literal
 
 #: The endings of Parquet files.
 PARQUET = (".parquet", ".pq")
-#: The first options of DuckDB's readers. Hive keys stay text: DuckDB would infer a type from their
-#: values.
+#: The first options of DuckDB's readers. Hive keys stay text; by default DuckDB infers a type from
+#: their values.
 HIVE = "hive_partitioning = TRUE, hive_types_autocast = FALSE"
 
 
 class FileStamp(NamedTuple):
-    """The state of a file that tells one version from another."""
+    """The state of a file, by which its versions differ."""
 
     modified: int
     changed: int
@@ -29,7 +29,7 @@ class FileStamp(NamedTuple):
 
 
 class Partitions(NamedTuple):
-    """Files whose paths hold values of columns, so that a condition may exclude some unread.
+    """Files whose paths hold values of columns, so that a condition may exclude unread files.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class Partitions(NamedTuple):
     table : object
         An Arrow table of the keys of each file, and ``_sqleval_place``, the file's number.
     select : callable
-        Returns the source of the files of some places.
+        Returns the source of the files with some of these numbers.
     """
 
     keys: tuple[str, ...]
@@ -58,8 +58,8 @@ class DatabaseFile(NamedTuple):
     query : str or None
         A SELECT over its tables.
     read : callable or None
-        Of the catalogue of a DuckLake, which may also be a SQLite file: returns the source, which
-        does not need the file any more.
+        For the catalogue of a DuckLake, which may also be a SQLite file: returns the source, which
+        no longer needs the file.
     """
 
     path: str
@@ -70,7 +70,7 @@ class DatabaseFile(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """Where rows come from.
+    """A table, files, frame or database from which statements read rows.
 
     Attributes
     ----------
@@ -79,23 +79,23 @@ class Source:
     name : str
         The name that a registered object gets.
     make : callable or None
-        Makes the object to register from the columns that are needed.
+        Returns the object to register, with the needed columns.
     empty : object or None
-        An object with the same columns and no rows, to learn the types from.
+        An object with the same columns and no rows, from which the types are read.
     stream : bool
         Whether a statement may read it only once.
     once : bool
-        Whether it can be read only once at all.
+        Whether it can be read only once in total.
     peek : callable or None
-        Returns the first rows of such a source, which it keeps for the reading.
+        Returns the first rows of such a source, and keeps them for the later reading.
     con : object or None
         The user's own connection.
     duckdb_relation : object or None
-        A DuckDB relation, which runs on the connection that it came from.
+        A DuckDB relation, which runs on its own connection.
     files : tuple of str
         The files, when they are local.
     list_matches : callable or None
-        Returns the files that its patterns match by now; None without patterns.
+        Returns the files that its patterns match now; None without patterns.
     several : tuple of str
         Paths that may match several Parquet files, whose column types must be compared.
     text_reader : str
@@ -107,29 +107,29 @@ class Source:
     singles : frozenset of str
         The columns that are FLOAT in some files and DOUBLE in others, in lower case.
     check : callable or None
-        Raises if the columns that are to be read are damaged.
+        Raises if one of the columns to read is damaged.
     rows : int or None
-        The number of rows, where it is known.
+        The number of rows; None if unknown.
     label : str
         Its name in messages.
     listed : tuple of (str, int, int)
         Files that are not local: URL, bytes, time of modification in nanoseconds.
     look : callable or None
-        Reads the types of the columns, and returns the source as it is to be read.
+        Reads the types of the columns, and returns the source as statements must read it.
     partitions : Partitions or None
         The values of columns in the paths of its files.
     find_unreadable : callable or None
-        Returns a file that cannot be read, and why, after an error that does not name it.
+        Returns a file that cannot be read, with the reason, after an error that does not name it.
     select : callable or None
-        Returns the source that leaves out rows for which a condition does not hold; some may stay.
+        Returns a source without some of the rows for which a condition does not hold.
     database : DatabaseFile or None
-        The DuckDB file that it reads; its relation is written when it is described.
+        The DuckDB file that it reads; the relation is written when the engine describes the source.
     catalogued : bool
-        Whether a catalogue says where its files lie: a confined engine may read their folders.
+        Whether a catalogue lists its files, so that a confined engine may read their folders.
     is_table : bool
-        Whether it is a table of a lake: its files hold deleted rows and older names of columns.
+        Whether it is a table of a lake, whose files hold deleted rows and older column names.
     unreadable : mapping of str to str
-        Columns of types that no engine reads, and these types: only their use is an error.
+        Columns of types that no engine reads, and these types. Using such a column is an error.
     """
 
     relation: str
@@ -166,11 +166,11 @@ class Source:
 
     @property
     def reader_options(self) -> str:
-        """The options of DuckDB's reader of CSV or JSON files, after the first ones."""
+        """The options of DuckDB's reader of CSV or JSON files, except the first ones."""
         return self.text_reader.rpartition(HIVE)[2]
 
     def read_as(self, types: Mapping[str, str]) -> Source:
-        """Return the source of CSV files that reads columns as these types."""
+        """Return the source with types for some columns of its CSV files."""
         written = ", ".join(f"{write_literal(name)}: '{kind}'" for name, kind in types.items())
         before, option, others = self.reader_options.partition(", types = {")
         if not option:
@@ -183,7 +183,7 @@ class Source:
         return replace(self, relation=relation, text_reader=reader)
 
     def add_columns(self, relation: str, names: Sequence[str], read: Sequence[str]) -> Source:
-        """Return the source with a relation that adds columns to those of this one.
+        """Return the source with a relation that adds columns.
 
         Parameters
         ----------
@@ -229,7 +229,7 @@ class Source:
         Raises
         ------
         SourceError
-            If the source can be read once and has been read, or does not pass its check.
+            If the source can be read only once and was read, or if its check fails.
         """
         if self.check is not None:
             self.check(columns)
@@ -237,7 +237,7 @@ class Source:
 
     @property
     def bytes(self) -> int:
-        """The size of the local files; 0 if one is gone, which the engine says when it reads."""
+        """The size of the local files; 0 if one is gone (the engine raises when it reads it)."""
         try:
             return sum(Path(file).stat().st_size for file in self.files)
         except OSError:
@@ -248,7 +248,7 @@ class Source:
         """An estimate of the rows; None for Parquet, whose metadata holds the number."""
         if self.rows is not None:
             return self.rows
-        # A query over files, such as that of some periods, would have to be run.
+        # The metadata does not have the number of rows of a query over files.
         is_plain = self.relation.startswith("read_parquet(")
         if is_plain and self.files and all(f.lower().endswith(PARQUET) for f in self.files):
             return None
@@ -256,11 +256,11 @@ class Source:
 
     @property
     def is_large(self) -> bool:
-        """Whether a sample of the scores is read before a plan is chosen."""
+        """Whether it is worth reading a sample of the scores to choose a plan."""
         return self.bytes > 2_000_000 if self.rows is None else self.rows > 200_000
 
     def has_at_most(self, rows: int) -> bool:
-        """Whether there are at most ``rows`` rows, as far as known without reading them."""
+        """Whether there are at most ``rows`` rows, by their number or the size of the files."""
         if self.rows is not None:
             return self.rows <= rows
         return bool(self.files) and self.bytes <= 10 * rows

@@ -17,7 +17,7 @@ from sqleval.common.imports import import_optional
 from sqleval.common.names import find_nearest
 from sqleval.errors import RequestError, SourceError, SqlevalError, get_first_line
 
-#: Options of a store by name. Secrets come from the environment alone.
+#: Options of a store by name. Secrets come only from the environment.
 OPTIONS = {
     "anonymous": "TRUE reads without credentials",
     "endpoint": "the URL of a server that speaks the store's protocol",
@@ -25,14 +25,14 @@ OPTIONS = {
     "account": "the account of an Azure container",
 }
 Storage = Mapping[str, str]
-#: Attempts and seconds of a request, after which an error names the file.
+#: The number of attempts and the seconds of a request, after which an error names the file.
 _ATTEMPTS, _CONNECT_SECONDS, _REQUEST_SECONDS = 5, 10, 60
 _TRUTHS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 _MAGIC = re.compile(r"[*?\[]")
 
 
 class StoredFile(NamedTuple):
-    """A file of a store: its URL, its path there, bytes, and modification in nanoseconds."""
+    """A file of a store: URL, path in the store, bytes, and time of modification in nanoseconds."""
 
     url: str
     path: str
@@ -41,7 +41,7 @@ class StoredFile(NamedTuple):
 
 
 class ObjectStore(NamedTuple):
-    """A file system of PyArrow, and what precedes its paths in a URL."""
+    """A file system of PyArrow, and the text before its paths in a URL."""
 
     filesystem: Any
     prefix: str
@@ -56,7 +56,7 @@ def _is_anonymous(storage: Storage) -> bool:
 
 
 def _open_s3(fs: Any, storage: Storage, _: str) -> Any:
-    # Keys, token, profile and region come from the usual variables and files, by the AWS SDK.
+    # The AWS SDK reads keys, token, profile and region from its usual variables and files.
     region = {"region": storage["region"]} if "region" in storage else {}
     endpoint = storage.get("endpoint") or _env("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
     return fs.S3FileSystem(
@@ -97,11 +97,11 @@ def _open_azure(fs: Any, storage: Storage, host: str) -> Any:
 def _open_http(fs: Any, _: Storage, scheme: str) -> Any:
     fsspec = import_optional("fsspec", "http", f"{scheme}://")
     import_optional("aiohttp", "http", f"{scheme}://")
-    # Its cache would read 5 MB for each part of a file.
+    # By default fsspec's cache reads 5 MB for each part of a file.
     site = fsspec.filesystem(scheme, cache_type="none")
     pa: Any = import_module("pyarrow")
     handler = fs.FSSpecHandler(site)
-    # PyArrow's own would ask for the whole file to see that it is there, which is seen already.
+    # PyArrow's method would request the whole file to check that it exists, which is known here.
     handler.open_input_file = lambda path: pa.PythonFile(site.open(path), mode="r")  # pyright: ignore[reportUnknownLambdaType]
     return fs.PyFileSystem(handler)
 
@@ -170,7 +170,7 @@ def open_store(url: str, storage: Storage) -> tuple[ObjectStore, str]:
             f"a URL {scheme}://...@{authority.rpartition('@')[2]} may hold no password; keys come "
             "from the environment"
         )
-    # A connection is kept, but not beyond a change of the variables that it was opened with.
+    # Keep a connection until one of the variables changes with which it was opened.
     variables = tuple(sorted(kv for kv in os.environ.items() if kv[0].startswith(_VARIABLES)))
     host = ""
     if SCHEMES[scheme] == _HTTP:
@@ -200,7 +200,7 @@ def _write_url(prefix: str, path: str) -> str:
 
 
 def shorten(error: BaseException) -> str:
-    """Return the first line of an error of PyArrow, without what repeats in it."""
+    """Return the first line of an error of PyArrow, without the detail that repeats it."""
     return get_first_line(error).partition(" Detail:")[0].strip()
 
 
@@ -223,15 +223,16 @@ def _is_set(token: str) -> bool:
 
 
 def _write_set(token: str) -> str:
-    # Like * and ?, a set that excludes characters matches no slash. A bracket in it is a character.
+    # Like * and ?, a set that excludes characters does not match a slash. A bracket in a set is a
+    # character.
     characters = token[1:-1].replace("[", r"\[")
     return f"[^/{characters[1:]}]" if token.startswith("[!") else f"[{characters}]"
 
 
 def _find_reason(store: ObjectStore, base: str, error: Exception) -> Exception:
-    """Return the error with which a store refuses a listing, if its first answer has no reason.
+    """Return an error with the store's reason, if the first answer has none.
 
-    An answer to HEAD has no body, which would name a token that has expired.
+    An answer to HEAD has no body, but the answer to a listing names an expired token, for example.
     """
     pa: Any = import_module("pyarrow")
     fs: Any = import_module("pyarrow.fs")
@@ -245,7 +246,7 @@ def _find_reason(store: ObjectStore, base: str, error: Exception) -> Exception:
 
 
 def _list_infos(store: ObjectStore, base: str, url: str, *, is_http: bool) -> tuple[Any, bool]:
-    """Return what is known of the file at a path, or of those below it, and whether it is one."""
+    """Return the infos of the file at a path, or of the files below it; also whether it is one."""
     pa: Any = import_module("pyarrow")
     fs: Any = import_module("pyarrow.fs")
     try:
@@ -282,7 +283,7 @@ def list_stored(url: str, storage: Storage) -> tuple[ObjectStore, list[StoredFil
         fits = compile_pattern(path).fullmatch
         base = path[: magic.start()].rpartition("/")[0]
         infos, _ = _list_infos(store, base, url, is_http=is_http)
-        # The key of a file, or of a folder, may hold the signs of a pattern.
+        # The key of a file or folder may contain wildcard characters.
         is_key = any(f"{info.path}/".startswith(f"{path}/") for info in infos)
         matches = [] if is_key else [info for info in infos if fits(info.path)]
     if not matches:
@@ -306,10 +307,10 @@ def split_kind(path: str) -> tuple[str, str]:
 
 
 def expand_home(path: str) -> str:
-    """Return a path with the home folder for its ``~``; any other text as it is."""
+    """Return a path with the home folder for its ``~``; return other texts unchanged."""
     kind, place = split_kind(path)
     if place.startswith("~"):
-        with suppress(RuntimeError, ValueError):  # no such user: then it is the name of a file
+        with suppress(RuntimeError, ValueError):  # without such a user it is the name of a file
             return kind + str(Path(place).expanduser())
     return path
 
@@ -320,7 +321,7 @@ def is_remote(path: str) -> bool:
 
 
 def write_variables(storage: Storage) -> dict[str, str]:
-    """Return the options of a store as the variables that libraries written in Rust read."""
+    """Return the options of a store as the variables that the libraries in Rust read."""
     endpoint = storage.get("endpoint") or _env("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
     region = storage.get("region") or _env("AWS_REGION", "AWS_DEFAULT_REGION")
     variables = {"AWS_ENDPOINT_URL": endpoint, "AWS_REGION": region}
@@ -334,7 +335,7 @@ def write_variables(storage: Storage) -> dict[str, str]:
 
 
 def list_local(paths: Sequence[str]) -> tuple[ObjectStore, list[StoredFile]]:
-    """Return local files as those of a store."""
+    """Return local files as the files of a store."""
     fs: Any = import_module("pyarrow.fs")
     stats = [(path, os.stat(path)) for path in paths]  # noqa: PTH116
     files = [StoredFile(path, path, stat.st_size, stat.st_mtime_ns) for path, stat in stats]
@@ -342,7 +343,7 @@ def list_local(paths: Sequence[str]) -> tuple[ObjectStore, list[StoredFile]]:
 
 
 def read_first_line(path: str) -> bytes:
-    """Return the first line of a local text file, compressed or not; nothing if that fails."""
+    """Return the first line of a local text file, compressed or not; empty if that fails."""
     pa: Any = import_module("pyarrow")
     fs: Any = import_module("pyarrow.fs")
     try:

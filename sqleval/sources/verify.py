@@ -1,4 +1,4 @@
-"""Checks the page checksums of local Parquet files, which the engine does not look at."""
+"""Checks the page checksums of local Parquet files, which DuckDB does not check."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ import polars as pl
 from sqleval.errors import RequestError, SourceError, get_first_line
 from sqleval.sources.source import PARQUET, FileStamp, Source
 
-#: Rows that are decoded at a time.
+#: The number of rows that are decoded at a time.
 _BATCH = 65_536
-#: Bytes that are read at a time.
+#: The number of bytes that are read at a time.
 _BUFFER = 1 << 20
-#: Files that are checked at a time.
+#: The number of files that are checked at a time.
 _THREADS = min(4, os.cpu_count() or 1)
-#: The files that have been checked: the columns, and what tells whether a file has changed.
+#: The files that were checked: path, columns, and stamps that show whether a file has changed.
 _checked: set[tuple[str, tuple[str, ...], tuple[FileStamp, ...]]] = set()
 
 
@@ -32,7 +32,7 @@ def verify_source(source: Source) -> Source:
     Raises
     ------
     RequestError
-        If it is not made of local Parquet files.
+        If the source does not consist of local Parquet files.
 
     Examples
     --------
@@ -53,8 +53,8 @@ def verify_source(source: Source) -> Source:
 def verify_files(files: Sequence[str], columns: Sequence[str]) -> None:
     """Check the pages of some columns in Parquet files against their checksums.
 
-    The files are streamed, and remembered: those that have not changed are not read again. A file
-    without checksums passes if it can be read; nothing but its page headers tells it apart.
+    The files are streamed. A file that has not changed since its last check is not read again. A
+    file without checksums passes if it can be read, because only its page headers would show that.
 
     Parameters
     ----------
@@ -80,13 +80,13 @@ def verify_files(files: Sequence[str], columns: Sequence[str]) -> None:
 
 
 def _wait_interruptibly(running: Sequence[Future[None]]) -> None:
-    """Wait for all, or for the first error; raise it, or the user's interrupt."""
+    """Wait for all checks; raise the first error, or the user's interrupt."""
     pending: set[Future[None]] = {*running}
     while pending:
         done, pending = wait(pending, timeout=0.1, return_when="FIRST_EXCEPTION")
         for each in done:
             each.result()
-        # In a thread of Polars no signal arrives; after Ctrl-C its next operation raises.
+        # In a thread of Polars no signal arrives, but after Ctrl-C the next operation raises.
         pl.select(pl.lit(1))
 
 

@@ -1,1 +1,1 @@
-"""Databases: which one a path or URL names, and what ADBC drivers read."""
+"""Databases: finds the one that a path or URL names, and reads its tables by ADBC drivers."""

@@ -1,7 +1,7 @@
-"""Tables and queries of databases that ADBC drivers read: SQLite, PostgreSQL and others.
+"""Reads tables and queries of databases by ADBC drivers: SQLite, PostgreSQL and others.
 
-Rows come as Arrow batches while the engine pulls them; a database gets the needed columns and the
-comparisons that it judges as the engine does.
+Rows come as Arrow batches while the engine pulls them. The database selects the needed columns, and
+filters by comparisons whose result is the same in the engine.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from sqleval.sources.lake.ducklake_catalogue import LakeCatalogue
 from sqleval.sources.pruning import write_condition
 from sqleval.sources.source import Source
 
-#: Rows of SQLite from which the types of columns are read, and rows of a batch.
+#: The number of rows of SQLite from which column types are inferred, and of rows in a batch.
 _ROWS = 10_000
 _SQLITE_TABLES = """
 SELECT 'main', name FROM sqlite_schema
@@ -47,7 +47,7 @@ class _Rows(BatchStream):
     Attributes
     ----------
     open : callable
-        Yields a new cursor.
+        Returns a context manager that yields a new cursor.
     statement : str
         A SELECT.
     schema : object
@@ -55,7 +55,7 @@ class _Rows(BatchStream):
     label : str
         The source in messages.
     skip : int
-        Rows at the beginning that do not belong to it.
+        The number of rows at the beginning to leave out.
     """
 
     open: Callable[[], AbstractContextManager[Any]]
@@ -73,7 +73,7 @@ class _Rows(BatchStream):
                     yield batch.slice(skip).cast(self.schema)
                     skip = 0
         except Exception as error:
-            # An OSError is what Arrow hands on with its text.
+            # Arrow passes on the text of an OSError.
             raise OSError(shorten_error(error)) from None
 
 
@@ -101,7 +101,7 @@ def _convert_errors(label: str) -> Generator[None]:
 
 
 def _list_comparable(schema: Any) -> dict[str, pl.DataType]:
-    """Return the columns that are compared with constants in the database, and their types."""
+    """Return the columns that the database may compare with constants, and their types."""
     types: Any = import_module("pyarrow").types
     kinds: list[tuple[Callable[[Any], bool], pl.DataType]] = [
         (types.is_integer, pl.Int64()),
@@ -148,7 +148,7 @@ def _make_source(
 
 
 def _list_columns(columns: Sequence[str], written: Mapping[str, str]) -> str:
-    """Return columns, each by its expression, under their names."""
+    """Return the text of a SELECT's columns; ``written`` has expressions for some of them."""
     return ", ".join(
         f"{written[each]} AS {quote(each)}" if each in written else quote(each) for each in columns
     )
@@ -157,8 +157,8 @@ def _list_columns(columns: Sequence[str], written: Mapping[str, str]) -> str:
 def _describe_typed(cursor: Any, relation: str) -> tuple[Any, dict[str, str]]:
     """Return the schema of a relation of a typed database, and the columns that need a cast.
 
-    Arrow has no type for PostgreSQL's ``numeric``, enumerations and others: a number is then read
-    as a double, and anything else as a text.
+    Arrow has no type for some types of PostgreSQL, such as ``numeric`` and enumerations. Numbers
+    are then read as doubles, and other values as texts.
     """
     pa: Any = import_module("pyarrow")
     cursor.execute(f"SELECT * FROM {relation} AS s LIMIT 0")
@@ -187,12 +187,12 @@ def _open_typed(
 ) -> Source:
     """Return the source of a relation.
 
-    ``cursor`` describes it, and each pass over its rows opens another one.
+    ``cursor`` describes the relation, and each pass over its rows opens another cursor.
     """
     schema, casts = _describe_typed(cursor, relation)
 
     def select(columns: Sequence[str], where: str) -> str:
-        # All columns: a condition may read others.
+        # With a condition select all columns, because it may read others.
         inner = _list_columns(schema.names if where else columns, casts)
         rows = f"SELECT {inner} FROM {relation} AS s"
         if not where:
@@ -217,9 +217,9 @@ def open_postgres(url: str, table: str, query: str | None, *, name: str, label: 
 
 
 def _infer_types(cursor: Any, relation: str) -> Any:
-    """Return a schema of the first rows of SQLite, whose columns have no types.
+    """Infer a schema from the first rows of SQLite, whose columns have no types.
 
-    A column without a value there has the type of its first value.
+    If these rows have no value in a column, the column's first value decides.
     """
     pa: Any = import_module("pyarrow")
     types = {"real": pa.float64(), "text": pa.string(), "blob": pa.binary()}
@@ -272,7 +272,7 @@ def open_sqlite(path: str, table: str, query: str | None, *, name: str, label: s
 
 @contextmanager
 def _open_batches(con: Any) -> Generator[Any]:
-    """Yield a cursor on SQLite that reads the types of columns from as many rows as we do."""
+    """Yield a cursor on SQLite that infers column types from as many rows as `_infer_types`."""
     with con.cursor() as cursor:
         cursor.adbc_statement.set_options(**{"adbc.sqlite.query.batch_rows": str(_ROWS)})
         yield cursor
@@ -309,8 +309,8 @@ def _open_untyped(
     }
 
     def select(columns: Sequence[str], where: str) -> str:
-        # The driver takes a column's type from its first values, which may be missing, or whole
-        # numbers: a row of the described types comes first, and is left out again.
+        # The driver infers a column's type from its first values, which may be NULL or whole
+        # numbers. So a row of the inferred types comes first, and is skipped when read.
         first = ", ".join(
             f"{examples[schema.field(each).type]} AS {quote(each)}" for each in columns
         )
@@ -329,9 +329,9 @@ def open_connection(con: Any, source: object, query: str | None, name: str) -> S
     Raises
     ------
     RequestError
-        If the source is not a name of a table.
+        If the source is not the name of a table.
     SourceError
-        If the database refuses it.
+        If the database refuses the table or query.
     """
     if query is None and not isinstance(source, str):
         raise RequestError("con= is an ADBC connection: give the name of a table, or query=")

@@ -1,4 +1,4 @@
-"""Databases as a source: which one a path or URL names, and which of its tables."""
+"""Finds the database that a path or URL names, and its table."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sqleval.common.postgres_urls import split_postgres_url
 from sqleval.common.sql_text import quote
 from sqleval.errors import SourceError
 
-#: The endings of files, and what they hold; what a file begins with decides.
+#: The kind of a database file by its ending. The first bytes of the file decide, if it exists.
 _ENDINGS = {
     ".duckdb": "duckdb", ".ddb": "duckdb", ".db": "duckdb", ".sqlite": "sqlite",
     ".sqlite3": "sqlite",
@@ -35,8 +35,8 @@ class Database(NamedTuple):
     kind : str
         ``duckdb``, ``sqlite``, ``postgres`` or ``ducklake``.
     address : str
-        The path of the file, or the URL; it never holds a password. Of a DuckLake, the path of its
-        catalogue.
+        The path of the file, or the URL, which never holds a password. For a DuckLake, the path of
+        its catalogue.
     table : str
         The table after ``#``; empty if there is none.
     """
@@ -67,7 +67,7 @@ def find_database(source: object) -> Database | None:
         if kind == "postgres":
             return _parse_url(source)
         if kind == "sqlite":
-            # As SQLAlchemy has it: three slashes before a relative path, four before an absolute.
+            # As in SQLAlchemy, three slashes precede a relative path, four an absolute one.
             path, _, table = rest.removeprefix("/").partition("#")
             return Database(kind, unquote(path), unquote(table))
         return None
@@ -101,7 +101,7 @@ def write_sqlite_url(path: str, table: str) -> str:
 
 
 def is_sqlite(path: str) -> bool:
-    """Whether a file begins as those of SQLite do."""
+    """Whether a file begins with the signature of SQLite."""
     try:
         with Path(path).open("rb") as file:
             return file.read(len(_SQLITE_BEGINS)) == _SQLITE_BEGINS
@@ -110,7 +110,7 @@ def is_sqlite(path: str) -> bool:
 
 
 def check_file(path: str) -> None:
-    """Raise `SourceError` where there is no file; it names the nearest one."""
+    """Raise `SourceError` if there is no such file; the message suggests the nearest name."""
     if not Path(path).is_file():
         folder = Path(path).parent
         near = [each.name for each in folder.glob("*")] if folder.is_dir() else []
@@ -118,7 +118,7 @@ def check_file(path: str) -> None:
 
 
 def _parse_url(url: str) -> Database:
-    """Return the database of a PostgreSQL URL; no message shows what may be a password."""
+    """Return the database of a PostgreSQL URL; messages show nothing that may be a password."""
     parts = split_postgres_url(url)
     address = parts._replace(fragment="").geturl()
     return Database("postgres", address, unquote(parts.fragment))
@@ -133,23 +133,23 @@ def write_subquery(query: str) -> str:
 def choose_table(
     tables: Sequence[tuple[str, str]], table: str, where: str, prefix: str
 ) -> tuple[str, str]:
-    """Return schema and name of the table that a source names, or of the only one.
+    """Return schema and name of the table that a source names, or of the only table.
 
     Parameters
     ----------
     tables : sequence of (str, str)
-        Schema and name of those that there are.
+        Schema and name of each table of the database.
     table : str
         A name, with or without its schema; empty for the only table.
     where : str
-        What holds them, in messages.
+        The database, in messages.
     prefix : str
-        What stands before the table in a source, such as the address and ``#``.
+        The text before the table in a source, such as the address and ``#``.
 
     Raises
     ------
     SourceError
-        If there is no such table, or several.
+        If there is no such table, or there are several.
     """
     names = {f"{schema}.{name}": (schema, name) for schema, name in tables}
     matches = [pair for text, pair in names.items() if table in (text, pair[1])]
@@ -166,10 +166,10 @@ def choose_table(
         what = f"has no table {table!r}{find_nearest(table, [*names, *(n for _, n in tables)])}"
     else:
         what = f"holds {len(names)} tables" if not table else f"has several tables {table!r}"
-    # The text of a source, which Python, commands and job files write alike; not all have a query.
+    # Suggest a source's text, which is the same in Python, commands and job files.
     raise SourceError(f"{where} {what} ({listed}); choose one, such as {f'{prefix}{first}'!r}")
 
 
 def write_table_name(schema: str, table: str) -> str:
-    """Return a table as it stands after FROM."""
+    """Return a table's name in SQL, as written after FROM."""
     return ".".join(quote(part) for part in (schema, table) if part)

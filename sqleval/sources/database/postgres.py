@@ -1,4 +1,4 @@
-"""Connections to PostgreSQL that only read, and the tables that they find."""
+"""Opens read-only connections to PostgreSQL, and finds tables there."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ WHERE c.relkind IN ('r', 'v', 'm', 'f', 'p') AND NOT c.relispartition
 
 @contextmanager
 def open_reading(connection: Any) -> Generator[Any]:
-    """Yield a cursor that may only read; close it, and the connection to PostgreSQL, behind it."""
+    """Yield a read-only cursor of a connection to PostgreSQL; close both at the end."""
     with connection, connection.cursor() as cursor:
         cursor.execute("SET TRANSACTION READ ONLY")
         yield cursor
 
 
 def find_postgres_table(cursor: Any, table: str, url: str, prefix: str) -> str:
-    """Return a table, with or without its schema, as it stands after FROM.
+    """Return the SQL name of a table, which ``table`` names with or without its schema.
 
-    ``prefix`` is what stands before a table where one is named, for the message.
+    ``prefix`` is the text before a table in a source, for the message.
 
     Raises
     ------
     SourceError
-        If there is no such table, or several.
+        If there is no such table, or there are several.
     """
     cursor.execute(_TABLES)
     where = f"the database {url!r}"

@@ -1,4 +1,4 @@
-"""The data files of a Delta or Iceberg table: what its log says of each, and their rows."""
+"""Lists the data files of a table of a lake, and reads their rows."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ from sqleval.sources.lake.readers import (
 from sqleval.sources.source import Source
 from sqleval.sources.stores import Storage, is_remote, open_store, shorten
 
-#: The small data files that are read into memory at a time, as each takes some requests.
+#: The number of small data files that are read into memory at a time, because each takes some
+#: requests, and the size in bytes of a small file.
 _AT_ONCE, _SMALL = 8, 8_000_000
 
 
@@ -49,9 +50,9 @@ class DataFile(NamedTuple):
     size : int
         Its bytes.
     deleted : str
-        What changes with its deleted rows; empty without any.
+        A text that changes when rows are deleted; empty without deleted rows.
     columns : mapping of str to str
-        The file of each column that is not in it.
+        The file of each column that is stored elsewhere.
     """
 
     path: str
@@ -127,11 +128,11 @@ class _FileStream(BatchStream):
                     yield from (self._complete(file, batch) for batch in batches)
 
     def _read_file(self, file: DataFile) -> Iterator[Any]:
-        """Read a file; keep an error as it is, as a stream adds a traceback to it."""
+        """Read a file; keep the text of an error, because a stream adds a traceback to it."""
         pa: Any = import_module("pyarrow")
         columns = [name for name in self.schema.names if name != self._name_as]
         try:
-            # Some column is read for the number of rows.
+            # Without columns, read one for the number of rows.
             yield from self._files.read(file, columns or self._files.schema.names[:1])
         except (OSError, ValueError, pa.ArrowException) as error:
             self._errors.append(f"{self._files.label}: {file.path}: {shorten(error)}")
@@ -150,7 +151,7 @@ class _FileStream(BatchStream):
 
 
 def list_delta_files(table: Any, path: str, storage: Storage, label: str) -> TableFiles:
-    """Return the data files of a ``deltalake.DeltaTable``, which lies at a path or URL.
+    """Return the data files of a ``deltalake.DeltaTable`` at a path or URL.
 
     Raises
     ------
@@ -198,7 +199,7 @@ def list_delta_files(table: Any, path: str, storage: Storage, label: str) -> Tab
     return TableFiles(label, tuple(sorted(files)), schema, read)
 
 
-#: Features of Delta's protocol with which rows are those of the files, without deleted ones.
+#: Features of Delta's protocol under which a table's rows are its files' rows, except deleted ones.
 _READABLE = {
     "columnMapping", "deletionVectors", "timestampNtz", "typeWidening", "v2Checkpoint",
     "vacuumProtocolCheck", "variantType",
@@ -208,12 +209,12 @@ _KEY = "partition."
 
 
 def _read_delta_log(table: Any, path: str) -> tuple[list[str], dict[str, dict[str, Any]]]:
-    """Return the partition columns of a Delta table, and what its log says of each data file."""
+    """Return the partition columns of a Delta table, and its log's entry of each data file."""
     # Not `pyarrow.table`, which imports pandas to look at its argument.
     log = pl.DataFrame(table.get_add_actions(flatten=True))
     keys = [name for name in log.columns if name.startswith(_KEY)]
     actions = log.select(by_name("path", "size_bytes", *keys)).to_dicts()
-    # The paths of the log are encoded as those of URLs.
+    # The log encodes paths as in URLs.
     by_path = {_join(path, unquote(action["path"])): action for action in actions}
     return [key.removeprefix(_KEY) for key in keys], by_path
 
@@ -221,7 +222,7 @@ def _read_delta_log(table: Any, path: str) -> tuple[list[str], dict[str, dict[st
 def open_delta_parts(table: Any, path: str, label: str) -> Source | None:
     """Return the source of a Delta table that the engine itself reads; None for another one.
 
-    It reads local files without deleted rows, with columns of simple types.
+    The engine reads local files without deleted rows and with columns of simple types.
     """
     features = set(table.protocol().reader_features or ())
     if is_remote(path) or features - _READABLE or read_delta_masks(table):
@@ -292,7 +293,7 @@ def open_delta_dataset(
 def _read_delta_bounds(
     table: Any, path: str, columns: Iterable[str], locate: Callable[[str], str]
 ) -> BoundsOfFiles:
-    """Return the extremes of simple columns, of each file of which the log has them."""
+    """Return the least and largest values of simple columns by file, where the log has them."""
     log = pl.DataFrame(table.get_add_actions(flatten=True))
     pairs = {
         column: (f"min.{column}", f"max.{column}")
@@ -314,9 +315,9 @@ def _join(root: str, path: str) -> str:
 
 
 def read_delta_masks(table: Any) -> dict[str, Any]:
-    """Return the rows that remain of each data file with a deletion vector, by its path in the log.
+    """Return a mask of the rows that remain for each data file with a deletion vector.
 
-    A row after the last one of an array remains.
+    The keys are the files' paths in the log. Rows beyond the end of a mask remain.
     """
     pa: Any = import_module("pyarrow")
     if "deletionVectors" not in (table.protocol().reader_features or ()):

@@ -1,7 +1,7 @@
 """Reads the data files of a Delta or Iceberg table by PyArrow, file by file.
 
-Memory does not grow with the table, as it does where the libraries of the tables read row groups
-of many files ahead. Conditions of a statement skip partitions, files and row groups.
+Memory does not grow with the table. The libraries of the tables would read row groups of many files
+ahead. Conditions of a statement skip partitions, files and row groups.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from sqleval.sources.stores import shorten
 #: The least and the largest value of columns, by column, or by file and column.
 Bounds = Mapping[str, tuple[Any, Any]]
 BoundsOfFiles = Mapping[str, Bounds]
-#: Logs of tables count milliseconds, and cut off the rest.
+#: Logs of tables truncate times to milliseconds.
 _MILLISECOND = timedelta(milliseconds=1)
-#: Logs cut off longer texts.
+#: Logs may truncate texts of this length or more.
 _LONG_TEXT = 30
 
 
@@ -37,7 +37,7 @@ class TableFile(NamedTuple):
     keys : mapping of str to object
         The values of the partition columns, which the file may lack.
     mask : pyarrow.BooleanArray or None
-        Which of its rows remain; a row after the last one of the array does.
+        The rows that remain. Rows beyond the end of the array remain, too.
     """
 
     place: str
@@ -47,9 +47,9 @@ class TableFile(NamedTuple):
 
 
 def make_parquet_format() -> Any:
-    """Return how PyArrow reads the Parquet files of a table."""
+    """Return the format by which PyArrow reads the Parquet files of a table."""
     ds: Any = import_module("pyarrow.dataset")
-    # Spark writes times of 96 bits, whose nanoseconds would not fit the years of a table.
+    # Spark writes times as INT96. As nanoseconds they would overflow for some years.
     options = ds.ParquetReadOptions(coerce_int96_timestamp_unit="us")
     return ds.ParquetFileFormat(read_options=options)
 
@@ -71,13 +71,13 @@ def open_table_dataset(
     schema : pyarrow.Schema
         The columns of the table.
     filesystem : pyarrow.fs.FileSystem
-        Where the files are.
+        The filesystem that holds the files.
     name : str
         The name that the source is registered under.
     label : str
         The table's name in messages.
     read_bounds : callable
-        Returns what the log of the table says of columns, by the place of a file.
+        Returns the bounds of columns in the table's log, by the place of a file.
     """
     pa: Any = import_module("pyarrow")
     ds: Any = import_module("pyarrow.dataset")
@@ -90,7 +90,7 @@ def open_table_dataset(
         bounds = read_bounds(kept.names)
         fragments = [
             form.make_fragment(
-                file.place, filesystem, _write_known(file, bounds.get(file.place, {}), schema),
+                file.place, filesystem, _write_guarantee(file, bounds.get(file.place, {}), schema),
                 file_size=file.size,
             )
             for file in listed
@@ -113,8 +113,8 @@ def open_table_dataset(
     )  # fmt: skip
 
 
-def _write_known(file: TableFile, bounds: Bounds, schema: Any) -> Any:
-    """Return what is known of all rows of a file, by which PyArrow skips it, as an expression."""
+def _write_guarantee(file: TableFile, bounds: Bounds, schema: Any) -> Any:
+    """Return an expression that is true for all rows of a file, so that PyArrow can skip it."""
     pa: Any = import_module("pyarrow")
     ds: Any = import_module("pyarrow.dataset")
     condition = ds.scalar(True)
@@ -123,13 +123,13 @@ def _write_known(file: TableFile, bounds: Bounds, schema: Any) -> Any:
             condition = condition & (ds.field(key) == pa.scalar(value, schema.field(key).type))
     for name, (least, largest) in bounds.items():
         kind, field = schema.field(name).type, ds.field(name)
-        # Of floats NaN would be outside of the bounds, and long texts are cut off.
-        is_known = isinstance(largest, (int, date)) or 0 < len(str(largest)) < _LONG_TEXT
-        if least is None or largest is None or pa.types.is_floating(kind) or not is_known:
+        # Skip the bounds of floats (NaN lies outside them) and of texts (long ones are truncated).
+        is_exact = isinstance(largest, (int, date)) or 0 < len(str(largest)) < _LONG_TEXT
+        if least is None or largest is None or pa.types.is_floating(kind) or not is_exact:
             continue
         if isinstance(largest, datetime) and largest.year < 9999:
             largest += _MILLISECOND
-        # PyArrow makes use of one comparison beside NULL, and of no more.
+        # PyArrow can use a comparison OR IS NULL, but no two comparisons OR IS NULL.
         condition = condition & ((field >= pa.scalar(least, kind)) | field.is_null())
         condition = condition & ((field <= pa.scalar(largest, kind)) | field.is_null())
     return condition

@@ -46,7 +46,7 @@ def _load_table(table: Any, as_of: AsOf, storage: Storage) -> Any:
         if isinstance(error, SqlevalError):
             raise
         which = "" if as_of == AsOf() else f" at {describe_as_of(as_of)}"
-        # The first line of an object store does not say why.
+        # The first line of an object store's error does not have the reason.
         reason = join_lines(error) if isinstance(error, OSError) else get_first_line(error)
         if "Unsupported" in reason:
             reason += (
@@ -60,9 +60,9 @@ def _load_table(table: Any, as_of: AsOf, storage: Storage) -> Any:
 def _open_version(
     table: Any, path: str, storage: Storage, name: str, *, by_engine: bool = False
 ) -> Source:
-    """Return the source of a loaded Delta table, which lies at a path or URL.
+    """Return the source of a loaded Delta table at a path or URL.
 
-    With ``by_engine``, the engine itself reads its files where it can.
+    With ``by_engine``, the engine itself reads the files if it can.
     """
     library: Any = import_optional("deltalake", "delta", "a Delta table")
     label = f"{path} (version {table.version()})"
@@ -74,7 +74,7 @@ def _open_version(
             source = open_delta_dataset(table, path, storage, name, label)
         if source is not None:
             return source
-        if is_renamed:  # which Polars refuses
+        if is_renamed:  # Polars refuses renamed columns
             files = list_delta_files(table, path, storage, label)
             return files.open([file.path for file in files.files], name)
         source = open_lazy(
@@ -83,7 +83,7 @@ def _open_version(
     except library.exceptions.DeltaError as error:
         reason = get_first_line(error)
         raise SourceError(f"cannot read the Delta table {path!r}: {reason}") from error
-    # With such paths Polars finds no file, or no deletion vector of it: deleted rows would count.
+    # For such paths Polars does not find files or deletion vectors, so deleted rows would count.
     if "%" in table.table_uri or any("%" in file for file in read_delta_masks(table)):
         files = list_delta_files(table, path, storage, label)
         return files.open([file.path for file in files.files], name)
@@ -96,12 +96,12 @@ def _open(table: Any, as_of: AsOf, storage: Storage, name: str) -> Source:
 
 
 def _read_path(url: str) -> str:
-    """Return the local path of a URL; another URL as it is."""
+    """Return the local path of a file:// URL, or any other URL unchanged."""
     return unquote(urlsplit(url).path) if url.startswith("file://") else url
 
 
 def _check_time(table: Any, as_of: AsOf, label: str) -> None:
-    """Raise `SourceError` for a time before the first commit, for which version 0 is read."""
+    """Raise `SourceError` for a time before the first commit; deltalake would read version 0."""
     if as_of.timestamp is None:
         return
     first = min(commit["timestamp"] for commit in table.history())

@@ -1,4 +1,4 @@
-"""Column mapping of a Delta table: the names and numbers of its columns within its files."""
+"""Reads the column mapping of a Delta table: the names and numbers of its columns in its files."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _PHYSICAL, _NUMBER = b"delta.columnMapping.physicalName", b"delta.columnMapping.
 
 
 def find_file_names(table: Any, label: str) -> dict[str, str | int]:
-    """Return what finds each column of a Delta table in its files: a name there, or a number.
+    """Return the name or number of each column of a Delta table in its files.
 
     Raises
     ------
     SourceError
-        If a nested column may be renamed within, or the table says otherwise what finds columns.
+        If a nested column has renamed fields, or the mode of column mapping is unknown.
     """
     pa: Any = import_module("pyarrow")
     mapping = table.metadata().configuration.get("delta.columnMapping.mode", "none")
@@ -36,12 +36,12 @@ def find_file_names(table: Any, label: str) -> dict[str, str | int]:
 
 
 def name_columns(in_files: Mapping[str, str | int], file: Any) -> dict[str, str]:
-    """Return the name of each column of a table in a file, which may lack the column.
+    """Return the name of each of a table's columns in a file, which may lack the column.
 
     Raises
     ------
     OSError
-        If columns are found by number, and the file has none.
+        If the table maps columns by number, and the file has no numbers.
     """
     if all(isinstance(key, str) for key in in_files.values()):
         return {name: str(key) for name, key in in_files.items()}
@@ -49,12 +49,12 @@ def name_columns(in_files: Mapping[str, str | int], file: Any) -> dict[str, str]
         read_number(field): field.name for field in file.physical_schema
     }
     if None in names:
-        raise OSError("the table has column mapping by id, and the file no numbers of columns")
+        raise OSError("the table has column mapping by id, and the file has no column numbers")
     return {name: names.get(key, f"_sqleval_{key}") for name, key in in_files.items()}
 
 
 def number_columns(table: Any) -> dict[str, int]:
-    """Return the numbers of the columns of a Delta table, where it has them (column mapping)."""
+    """Return the numbers of the columns of a Delta table that has column mapping."""
     pa: Any = import_module("pyarrow")
     schema: Any = pa.schema(table.schema().to_arrow())
     metadata: dict[str, dict[bytes, bytes]] = {f.name: f.metadata or {} for f in schema}

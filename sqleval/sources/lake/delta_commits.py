@@ -1,4 +1,4 @@
-"""Reads the commits of a Delta table: which data files each one adds and removes."""
+"""Reads the commits of a Delta table: the data files that each adds and removes."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ class Commit(NamedTuple):
     Attributes
     ----------
     added : mapping of str to int or None
-        The rows of each file that it adds; None where the log does not count them.
+        The number of rows of each file that it adds; None if the log does not have it.
     removed : frozenset of str
         The files that it removes.
     is_rewrite : bool
         Whether the added files hold the rows of the removed ones and nothing else changed, as
-        after OPTIMIZE, or a snapshot of Iceberg that is a `replace`.
+        after OPTIMIZE in Delta or a `replace` in Iceberg.
     """
 
     added: dict[str, int | None]
@@ -42,7 +42,7 @@ def read_commits(path: str, version: int, storage: Storage) -> Iterator[Commit]:
         try:
             text = _read(file, filesystem)
         except OSError:
-            return  # The log is cleaned up: a checkpoint has what is left.
+            return  # Older commits were cleaned up into a checkpoint.
         yield _parse(text, path)
 
 

@@ -1,7 +1,7 @@
 """Reads the catalogue of a DuckLake: the columns and files of a table at a snapshot.
 
-The catalogue is a DuckDB or SQLite file of plain tables, of which the specification of DuckLake 1.0
-says how they are read, so that DuckDB's extension is not needed.
+The catalogue is a DuckDB or SQLite file of plain tables. They are read by the specification of
+DuckLake 1.0, so DuckDB's extension is not needed.
 """
 
 # Frozen, as is `ducklake_rows`: no new features. DuckDB's extension `ducklake` makes both
@@ -36,7 +36,7 @@ _VERSION = "1.0"
 
 
 class LakeCatalogue(NamedTuple):
-    """A catalogue: its path, its tables by name, and what returns the rows of a SELECT as Arrow."""
+    """A catalogue: its path, its table names, and a function that runs a SELECT and gives Arrow."""
 
     path: str
     tables: frozenset[str]
@@ -52,7 +52,7 @@ OpenCatalogue = Callable[[str], AbstractContextManager[LakeCatalogue]]
 
 
 class LakeColumn(NamedTuple):
-    """A column: name, DuckDB's type, and its value in files that were written before it."""
+    """A column: name, DuckDB's type, and its value in files that are older than the column."""
 
     name: str
     type: str
@@ -67,9 +67,9 @@ class LakeFile(NamedTuple):
     path : str
         The file.
     size, rows : int
-        Its bytes, and its rows with the deleted ones.
+        Its bytes, and its number of rows, including deleted ones.
     names : mapping of int to str or None
-        The names of columns in the file by number; None if the file has the numbers.
+        The names of columns in the file by number; None if the file itself has the numbers.
     begin : int
         The snapshot that added its first rows.
     last : int
@@ -104,7 +104,7 @@ class LakeTable(NamedTuple):
     label : str
         Its name in messages.
     folder : str
-        Where its data files are.
+        The folder of its data files.
     number : int
         Its number in the catalogue.
     snapshot : int
@@ -129,7 +129,7 @@ class LakeTable(NamedTuple):
 def read_lake_table(
     catalogue: LakeCatalogue, table: str, version: int | str | None, moment: datetime | None
 ) -> LakeTable:
-    """Return a table at a snapshot or a time; else at the newest snapshot.
+    """Return a table at a snapshot or a time; without either, at the newest snapshot.
 
     Raises
     ------
@@ -162,7 +162,7 @@ def read_lake_table(
 
 
 def read_changes(catalogue: LakeCatalogue, table: int) -> dict[int, frozenset[str]]:
-    """Return what each snapshot that is kept has changed of a table, such as ``merge_adjacent``."""
+    """Return a table's changes, such as ``merge_adjacent``, in each snapshot that is kept."""
     rows = catalogue.rows("SELECT snapshot_id, changes_made FROM ducklake_snapshot_changes")
     return {
         row["snapshot_id"]: frozenset(re.findall(rf"(\w+):{table}\b", row["changes_made"] or ""))
@@ -222,7 +222,7 @@ def _find_table(
         """
     )
     names = {(row["schema_name"], row["table_name"]): row for row in rows}
-    # A table without a schema is that of the schema `main`, if there is one.
+    # A name without a schema means the table in the schema `main`, if there is one.
     exact = f"main.{name}" if ("main", name) in names else name
     schema, table = choose_table(
         [*names], exact, f"the DuckLake {catalogue.path!r}", f"{DUCKLAKE}{catalogue.path}#"
@@ -236,10 +236,10 @@ def _find_table(
 
 
 def _locate(catalogue: str, *parts: tuple[str, object]) -> str:
-    """Return the place that parts of a path lead to, each of which may be relative to those before.
+    """Join the parts of a path; an absolute part replaces those before it.
 
-    A place that is not absolute is that of the process which wrote it. DuckDB takes it as one of
-    this process; if there is none, it is looked for beside the catalogue.
+    A relative path was written by a process in another working directory. DuckDB resolves it in
+    this process's one. If nothing is there, it is resolved from the catalogue's folder.
     """
     place = ""
     for part, is_relative in parts:
@@ -250,7 +250,7 @@ def _locate(catalogue: str, *parts: tuple[str, object]) -> str:
 
 
 def _list_columns(catalogue: LakeCatalogue, table: int, snapshot: int) -> dict[int, LakeColumn]:
-    """Return the columns of simple types by number; others can play no role."""
+    """Return the columns of simple types by number; other columns cannot be used."""
     rows = catalogue.rows(
         f"""
         SELECT c.column_id, c.column_name, c.column_type, c.initial_default
@@ -320,7 +320,7 @@ def _list_files(
 
 
 def _read_deleted(catalogue: LakeCatalogue, table: int, snapshot: int) -> dict[int, list[int]]:
-    """Return the numbers of deleted rows that the catalogue itself holds, by file."""
+    """Return the numbers of deleted rows that the catalogue itself stores, by file."""
     name = f"ducklake_inlined_delete_{table}"
     if name not in catalogue.tables:
         return {}
@@ -333,9 +333,9 @@ def _read_deleted(catalogue: LakeCatalogue, table: int, snapshot: int) -> dict[i
 
 
 def _read_names(catalogue: LakeCatalogue, table: int) -> dict[int, dict[int, str] | None]:
-    """Return the names of columns in files without their numbers, by mapping.
+    """Return, by mapping, the names of columns in files that have no column numbers.
 
-    None is a mapping of which a column is in the path.
+    A mapping with a column in the path is None.
     """
     rows = catalogue.rows(
         f"""
@@ -358,7 +358,7 @@ def _read_names(catalogue: LakeCatalogue, table: int) -> dict[int, dict[int, str
 def _read_inlined(
     catalogue: LakeCatalogue, table: int, snapshot: int, columns: dict[int, LakeColumn], label: str
 ) -> Any:
-    """Return the rows that the catalogue itself holds, by the columns' names, as texts."""
+    """Return the rows that the catalogue itself stores, by the columns' names, as texts."""
     pa: Any = import_module("pyarrow")
     schema = pa.schema([(column.name, pa.string()) for column in columns.values()])
     inlined_tables = catalogue.rows(
@@ -390,7 +390,7 @@ def _read_inlined(
 
 
 def _write_inlined(number: int, column: LakeColumn, then: dict[int, LakeColumn]) -> str:
-    """Write a column by the name that it had then; one that is newer has its default value."""
+    """Write a column by its name in an older schema; a newer column has its default value."""
     if number in then:
         return f"r.{quote(then[number].name)}"
     return "NULL" if column.default is None else write_literal(column.default)

@@ -1,4 +1,4 @@
-"""The rows of a DuckLake's table, as the engine reads them from its files."""
+"""Writes how the engine reads the rows of a DuckLake's table from its files."""
 
 # Frozen: no new features; `ducklake` says which library makes this unnecessary.
 
@@ -17,18 +17,18 @@ from sqleval.sources.lake.ducklake_catalogue import LakeFile, LakeTable
 from sqleval.sources.lake.readers import Part, write_part
 from sqleval.sources.source import Source
 
-#: Name and number of the column that says since which snapshot a row is there, or is deleted.
+#: Name and number of the column that holds the snapshot which added or deleted a row.
 _SINCE, _SINCE_NUMBER = '"_ducklake_internal_snapshot_id"', 2147483539
-#: Changes of a snapshot after which the rows before it are there; an expired one may have others.
+#: Changes of a snapshot that keep all earlier rows; the changes of an expired snapshot are unknown.
 _KEEPING, _UNKNOWN = frozenset({"inserted_into_table", "merge_adjacent"}), frozenset({"expired"})
-#: The name, in a list of data files, of the rows that the catalogue itself holds.
+#: The name, in a list of data files, of the rows that the catalogue itself stores.
 _INLINED = "rows of the catalogue"
 
 
 class LakeFiles(NamedTuple):
-    """The data files of a DuckLake's table, as those of `table_files.TableFiles`.
+    """The data files of a DuckLake's table, with the interface of `data_files.TableFiles`.
 
-    ``changes`` are those of each snapshot, as `ducklake.read_changes` returns them.
+    ``changes`` has the changes of each snapshot, as `ducklake.read_changes` returns them.
     """
 
     table: LakeTable
@@ -36,7 +36,7 @@ class LakeFiles(NamedTuple):
 
     @property
     def files(self) -> tuple[DataFile, ...]:
-        """The data files, in order, and what stands for one of the rows in the catalogue."""
+        """The data files in order, and a placeholder for rows stored in the catalogue."""
         data_files = [
             DataFile(file.path, file.size, _hash_deletes(file, self.table.snapshot))
             for file in self.table.files
@@ -49,14 +49,14 @@ class LakeFiles(NamedTuple):
 
     @property
     def places(self) -> list[str]:
-        """The files that the engine reads, also those of deleted rows."""
+        """The files that the engine reads, including the files of deleted rows."""
         return _list_places(self.table.files)
 
     def list_merged(self, since: int) -> list[LakeFile] | None:
         """Return the files with the rows of an earlier snapshot, after some files were merged.
 
-        None if anything else has happened since than that rows were added and files merged, or if
-        a merged file also has rows that were added since.
+        None if later snapshots did more than add rows and merge files, or if a merged file also
+        has rows that were added later.
         """
         later = range(since + 1, self.table.snapshot + 1)
         if any(self.changes.get(at, _UNKNOWN) - _KEEPING for at in later):
@@ -108,7 +108,7 @@ def _list_places(files: Iterable[LakeFile]) -> list[str]:
 
 
 def _make_parts(table: LakeTable, files: Sequence[LakeFile]) -> Iterator[Part]:
-    """Group files by the names of their columns, and by whether rows are left out."""
+    """Group files by the names of their columns, and by whether they have deleted rows."""
     groups: dict[tuple[object, bool], list[LakeFile]] = {}
     for file in files:
         has_deleted = bool(file.deletes or file.deleted or file.is_merged)
@@ -126,7 +126,7 @@ def _make_parts(table: LakeTable, files: Sequence[LakeFile]) -> Iterator[Part]:
 
 
 def _write_deleted(files: Sequence[LakeFile], snapshot: int) -> str:
-    """Write the SELECT of the files and numbers of the rows that are not part of a snapshot."""
+    """Write the SELECT of the rows, by file and number, that are not part of a snapshot."""
     texts: list[str] = []
     for is_later in (False, True):
         pairs = {f.deletes: f.path for f in files if f.deletes and f.has_later_deletes is is_later}
@@ -140,7 +140,7 @@ def _write_deleted(files: Sequence[LakeFile], snapshot: int) -> str:
                 f"JOIN (VALUES {listed}) AS m(deletes, file) ON m.deletes = n.filename"
             )
     if merged := [file.path for file in files if file.is_merged]:
-        # By number: columns of the table may have the names of those of the engine.
+        # Read it by number, because a column of the table may have the internal column's name.
         field = "{'name': 'since', 'type': 'BIGINT', 'default_value': NULL}"
         rows = _read(merged, f", schema = MAP {{{_SINCE_NUMBER}: {field}}}")
         texts.append(f"SELECT filename, file_row_number FROM {rows} WHERE since > {snapshot}")
@@ -162,7 +162,7 @@ def _hash_rows(rows: Any) -> str:
 
 
 def _hash_deletes(file: LakeFile, snapshot: int) -> str:
-    """Return a hash of which rows of a file are deleted; empty without any."""
+    """Return a hash of the deleted rows of a file; empty without any."""
     if not (file.deletes or file.deleted or file.is_merged):
         return ""
     later = snapshot if file.has_later_deletes or file.is_merged else ""

@@ -27,12 +27,12 @@ class AsOf(NamedTuple):
 
 
 def parse_as_of(version: object, timestamp: object) -> AsOf:
-    """Return the state of a table that the options ``version`` and ``timestamp`` name.
+    """Check the options ``version`` and ``timestamp``, and return the state that they name.
 
     Raises
     ------
     RequestError
-        If both are given, or one is malformed.
+        If both are set, or one is malformed.
     """
     if version is not None and timestamp is not None:
         raise RequestError("give version= or timestamp=, not both")
@@ -70,7 +70,7 @@ def open_lazy(frame: pl.LazyFrame, name: str, label: str) -> Source:
 
 
 class Content(Protocol):
-    """The data files of a table, and the rows of some of them."""
+    """Lists the data files of a table, and opens some of them."""
 
     @property
     def files(self) -> tuple[DataFile, ...]:
@@ -83,7 +83,7 @@ class Content(Protocol):
 
 
 class Snapshot(NamedTuple):
-    """A table at one version, whatever is committed after it was loaded.
+    """A table at one version, which later commits do not change.
 
     Attributes
     ----------
@@ -92,11 +92,12 @@ class Snapshot(NamedTuple):
     content : Content
         Its data files.
     open : callable
-        Returns the source of the rows of some data files, at least, registered under a name.
+        Returns the source, registered under a name, of the rows of some data files, perhaps of
+        more.
     fields : mapping of str to int
-        The number of each column, which a column of the same name that replaces it does not have.
+        The number of each column. A new column that replaces one of its name has another number.
     read_commits : callable, optional
-        Yields the commits that led to it, the last one first, where they say which files a commit
+        Yields the commits that led to it, the last one first, if they tell which files a commit
         has only rewritten.
     """
 

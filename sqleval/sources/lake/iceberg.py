@@ -64,7 +64,7 @@ def _find_snapshot(table: Any, as_of: AsOf, label: str) -> int | None:
     Raises
     ------
     SourceError
-        If it has none of this name, number or time.
+        If the table has no snapshot of this name, number or time.
     """
     if as_of == AsOf():
         return None
@@ -96,7 +96,7 @@ def _load_table(table: str, storage: Storage) -> Any:
         raise SourceError(f"cannot read {f'iceberg:{table}'!r}: {get_first_line(error)}") from error
 
 
-#: The property of a table with files whose columns are found by name.
+#: The property of a table that has files without column numbers.
 _NAME_MAPPING = "schema.name-mapping.default"
 
 
@@ -111,8 +111,9 @@ def _open_snapshot(
 ) -> Source:
     """Return the source of a loaded Iceberg table at a snapshot, the current one if None.
 
-    In a local ``folder``, its own location if None, the engine itself reads its files where it can;
-    with ``only``, no file of another path. ``planned`` are its files where they are listed already.
+    The engine itself reads files in the local ``folder`` (by default the table's location) if it
+    can. With ``only``, it opens no file of another path. ``planned`` are the files, if already
+    listed.
     """
     place: str = folder or table.location().removeprefix("file://")
     if not is_remote(place):
@@ -123,12 +124,12 @@ def _open_snapshot(
     is_named = _NAME_MAPPING in table.properties and pl.__version__.startswith("1.")
     has_deletes = any(task.deletes for task in planned or ())  # others may apply to no file
     if is_named or has_deletes or list_equality_deletes(table, snapshot, label):
-        # Polars 1 cannot read files without numbers of columns, such as those that were added to a
-        # table by name; no Polars reads equality deletes.
+        # Polars 1 cannot read files without column numbers, such as files that were added to a
+        # table later. No Polars reads equality deletes.
         planned = list_tasks(table, snapshot, label) if planned is None else planned
         files = list_iceberg_files(table, label, snapshot, planned)
         return files.open([f.path for f in files.files if only is None or f.path in only], name)
-    # Plans which files are read; without it Polars warns, and asks PyIceberg, which is slower.
+    # This library plans the files to read. Without it Polars warns, and plans by PyIceberg, slower.
     import_optional("polars_iceberg", "iceberg", "an Iceberg table")
     return open_lazy(pl.scan_iceberg(table, snapshot_id=snapshot), name, label)
 

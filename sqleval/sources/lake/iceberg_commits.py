@@ -1,4 +1,4 @@
-"""Reads the snapshots of an Iceberg table: which data files each one adds and removes."""
+"""Reads the snapshots of an Iceberg table: the data files that each adds and removes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sqleval.sources.lake.delta_commits import Commit
 
 
 def read_iceberg_commits(table: Any) -> Iterator[Commit]:
-    """Yield the snapshots that led to the current one, it first; expired ones are gone."""
+    """Yield the current snapshot and those before it, the newest first; expired ones are gone."""
     snapshot = table.current_snapshot()
     while snapshot is not None:
         try:
@@ -43,8 +43,8 @@ def _read(snapshot: Any, io: Any) -> Commit:
                 removed.add(file.file_path)
                 kept_rows -= file.record_count
     operation = snapshot.summary.operation if snapshot.summary else None
-    # A `replace` keeps the rows. It may also rewrite deletes, which then belong to other files, or
-    # apply them, which leaves fewer rows: neither is taken for a mere rewrite.
+    # A `replace` keeps the rows. If it also rewrites deletes, which then belong to other files, or
+    # applies them, which leaves fewer rows, it does not count as a rewrite.
     is_rewrite = (
         operation is not None
         and operation.value == "replace"

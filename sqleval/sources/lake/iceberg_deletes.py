@@ -1,10 +1,10 @@
 """Leaves out the rows that equality deletes of an Iceberg table name by the values of columns.
 
-All columns that a file of deletes names must be equal, where NULL is equal to NULL and NaN to NaN.
+A row is deleted if all compared columns are equal. NULL is equal to NULL, and NaN to NaN.
 """
 
-# Frozen: no new features. PyIceberg makes this module, and what `iceberg_tasks` knows of equality
-# deletes, unnecessary when its scans apply them; 0.12 refuses them (apache/iceberg, issue 6568).
+# Frozen: no new features. This module, and the equality deletes in `iceberg_tasks`, become
+# unnecessary when PyIceberg's scans apply them; 0.12 refuses them (apache/iceberg, issue 6568).
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from sqleval.sources.lake.readers import Part, write_part
 _KEY = "_sqleval_key_"
 #: The columns for the file of a row, and for the last sequence number of a deleted value.
 _PLACE, _LAST = "_sqleval_place", "_sqleval_last"
-#: The sets of deleted values held in memory where data files are read one by one.
+#: The number of sets of deleted values in memory while data files are read one by one.
 _KINDS = 4
 
 
@@ -51,7 +51,7 @@ class KeyColumns(NamedTuple):
 
 
 def check_key_columns(table: Any, tasks: Iterable[Task], label: str) -> None:
-    """Raise `SourceError` if equality deletes compare what cannot be compared.
+    """Raise `SourceError` if equality deletes compare columns that are unknown or not simple.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def check_key_columns(table: Any, tasks: Iterable[Task], label: str) -> None:
 
 
 def find_key_columns(table: Any, tasks: Iterable[Task], projection: Any) -> KeyColumns:
-    """Return the columns that equality deletes compare; a dropped one is of an earlier schema.
+    """Return the columns that equality deletes compare, including dropped columns.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def find_key_columns(table: Any, tasks: Iterable[Task], projection: Any) -> KeyC
 def _list_fields(table: Any) -> dict[int, Any]:
     """Return the columns of all schemas of a table, by number.
 
-    A type is only ever widened: that of the last schema holds the values of all files.
+    Types are only ever widened, so the type in the last schema holds the values of all files.
     """
     every = [table.schemas()[number] for number in sorted(table.schemas())]
     return {field.field_id: field for each in every for field in each.fields}
@@ -115,7 +115,7 @@ def write_kept_rows(
     shown: Iterable[str],
     keys: KeyColumns,
 ) -> str:
-    """Write the SELECT of the rows of local data files that equality deletes leave.
+    """Write the SELECT of the rows of local data files that equality deletes do not remove.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def write_kept_rows(
     part : Part
         The same files, as the engine reads them.
     types : mapping of str to str
-        The columns that are read, and their types of DuckDB.
+        The columns that are read, and their types in DuckDB.
     shown : iterable of str
         The columns of the rows.
     keys : KeyColumns
@@ -157,9 +157,9 @@ def _write_join(
     types: Mapping[str, str],
     is_global: bool,
 ) -> str:
-    """Write the join that leaves out rows of files that compare the same columns.
+    """Write the join that leaves out the rows named by deletes that compare the same columns.
 
-    Not NOT EXISTS, for which DuckDB would hold all rows of the data files.
+    It is an ANTI JOIN, because for NOT EXISTS DuckDB would hold all rows of the data files.
     """
     part = Part([file for file, _, _ in files], {}, keys)
     rows = write_part(part, {name: types[name] for name in keys}, name_as=_PLACE)
@@ -167,7 +167,7 @@ def _write_join(
     columns = [f"t.{quote(name)}" for name in keys]
     equal = [f"d.{n} IS NOT DISTINCT FROM {c}" for n, c in zip(names, columns, strict=True)]
     equal += [] if is_global else ["d.part = n.part"]
-    # The last deletes of a value are enough, so that each value is there once.
+    # The last delete of a value includes the earlier ones, so each value occurs once.
     return (
         f"ANTI JOIN (SELECT {', '.join(columns)}, {'0' if is_global else 'n.part'} AS part, "
         f"MAX(n.sequence) FROM ({rows}) AS t JOIN {_write_files(files)} ON n.file = t.{_PLACE} "
@@ -182,14 +182,14 @@ def _write_files(files: Iterable[tuple[str, int, int]]) -> str:
     return f"(VALUES {rows}) AS n(file, part, sequence)"
 
 
-#: Reads the deleted values of a kind of deletes.
+#: A function that reads the deleted values of a kind of deletes.
 ReadValues = Callable[[DeleteKind], pl.DataFrame]
 
 
 def make_reader(table: Any, tasks: Iterable[Task]) -> ReadValues:
     """Return a function that reads deleted values, with the last sequence number of each.
 
-    It names columns by their numbers.
+    The columns of its frames have names made of the columns' numbers.
     """
     arrow: Any = import_module("pyiceberg.io.pyarrow")
     expressions: Any = import_module("pyiceberg.expressions")
@@ -230,9 +230,9 @@ def drop_deleted(
     keys : KeyColumns
         The columns that are compared.
     read : callable
-        Reads deleted values, as `make_reader` makes it.
+        Reads deleted values; `make_reader` makes it.
     """
-    held = list(batches)  # As PyIceberg holds them.
+    held = list(batches)  # PyIceberg holds them in memory, too.
     if not held:
         return
     rows = pl.concat(pl.DataFrame(batch.select([*keys.names.values()])) for batch in held)

@@ -1,4 +1,4 @@
-"""The data files of an Iceberg table: what its manifests say of each, and their rows."""
+"""Lists the data files of an Iceberg table by its manifests, and reads their rows."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from sqleval.sources.source import Source
 def list_iceberg_files(
     table: Any, label: str, snapshot: int | None, planned: Iterable[Task]
 ) -> TableFiles:
-    """Return the data files of a ``pyiceberg`` table, those of `list_tasks`, at a snapshot.
+    """Return the data files of a ``pyiceberg`` table at a snapshot; `list_tasks` has planned them.
 
     Raises
     ------
@@ -73,9 +73,9 @@ def open_iceberg_parts(
 ) -> Source | None:
     """Return the source of an Iceberg table that the engine itself reads; None for another one.
 
-    It reads files of a local folder, those of `list_tasks`, whose columns carry their numbers and
-    are of simple types; deleted rows are numbers or values in Parquet files. With ``only``, files
-    of other paths are not opened.
+    The engine reads files of a local folder, as `list_tasks` lists them, if their columns have
+    numbers and simple types. Deleted rows must be numbers or values in Parquet files. With
+    ``only``, files of other paths are not opened.
     """
     io: Any = import_module("pyiceberg.io.pyarrow")
     projection = table.scan(snapshot_id=snapshot).projection()
@@ -127,7 +127,7 @@ def _hold_columns(
     tasks: Mapping[str, Task],
     values: Mapping[str, EqualityDeletes],
 ) -> bool:
-    """Whether the engine finds all columns in the data files, and in those of equality deletes.
+    """Whether the engine finds all columns in the data files and in the equality deletes' files.
 
     Parameters
     ----------
@@ -147,7 +147,7 @@ def _hold_columns(
     in_files, in_deletes = read_file_schemas(tasks), read_file_schemas(values)
     for task, in_file in zip(tasks.values(), in_files, strict=True):
         present = {read_number(field) for field in in_file}
-        # A file that was not written as part of a table may lack the column of its partition.
+        # A file that was added to the table later may lack the column of its partition.
         sources = {field.source_id for field in table.specs()[task.file.spec_id].fields}
         if None in present or any(c.field_id in sources - present for c in columns):
             return False

@@ -1,8 +1,8 @@
 """Lists the data files of an Iceberg table at a snapshot, each with the files of its deleted rows.
 
 Rows are deleted by their numbers or, in equality deletes, by the values of some columns. By the
-specification, those of a file of equality deletes are deleted from the data files with smaller
-sequence numbers, of the same partition or, if the deletes have none, of all.
+specification, equality deletes apply to data files with smaller sequence numbers, in the same
+partition, or in all partitions if the deletes have none.
 """
 
 # Equality deletes are frozen: no new features; `iceberg_deletes` says when they are unnecessary.
@@ -25,19 +25,19 @@ REWRITE = (
 #: The formats of delete files that PyIceberg reads.
 _FORMATS = ("PARQUET", "ORC")
 _get_sequence = attrgetter("sequence")
-#: The values of a partition; None for deletes that concern all partitions.
+#: The values of a partition; None for deletes that apply to all partitions.
 Partition = tuple[object, ...] | None
 
 
 class DeleteKind(NamedTuple):
-    """What equality deletes may have in common.
+    """The columns and partition that several files of equality deletes share.
 
     Attributes
     ----------
     keys : tuple of int
         The numbers of the columns that they compare.
     partition : tuple or None
-        The partition of the data files from which they delete; None for all.
+        The partition to which they apply; None for all partitions.
     """
 
     keys: tuple[int, ...]
@@ -52,9 +52,9 @@ class EqualityDeletes(NamedTuple):
     file : pyiceberg.manifest.DataFile
         The file.
     sequence : int
-        Its sequence number: rows of data files with smaller ones are deleted.
+        Its sequence number. It deletes rows of data files with smaller numbers.
     kind : DeleteKind
-        What is compared, and where.
+        The columns that it compares, and its partition.
     """
 
     file: Any
@@ -84,7 +84,7 @@ class Task(NamedTuple):
 
     @property
     def partition(self) -> Partition:
-        """What tells its partition from others."""
+        """A key of its partition."""
         return _find_partition(self.file)
 
 
@@ -125,7 +125,7 @@ def _read_manifests(table: Any, snapshot: int | None) -> Sequence[Any]:
 
 
 def _sort_deletes(table: Any, entries: Iterable[Any], label: str) -> list[EqualityDeletes]:
-    """Return the files of equality deletes of entries of manifests, by sequence number."""
+    """Return the files of equality deletes in entries of manifests, by sequence number."""
     deletes: list[EqualityDeletes] = []
     for entry in entries:
         file = entry.data_file
@@ -154,7 +154,7 @@ def list_tasks(table: Any, snapshot: int | None, label: str) -> list[Task]:
     entries: list[Any] = []
 
     def is_planned(entry: Any) -> bool:
-        """Keep equality deletes apart, which PyIceberg refuses."""
+        """Take out equality deletes, which PyIceberg refuses."""
         if entry.data_file.content == content.DataFileContent.EQUALITY_DELETES:
             entries.append(entry)
             return False
@@ -169,7 +169,7 @@ def list_tasks(table: Any, snapshot: int | None, label: str) -> list[Task]:
     by_partition: dict[Partition, list[EqualityDeletes]] = {}
     for each in _sort_deletes(table, entries, label):
         by_partition.setdefault(each.kind.partition, []).append(each)
-    # Data files share what applies to them: each may have thousands of deletes.
+    # Data files share tuples of deletes, because thousands may apply to each file.
     shared: dict[object, tuple[EqualityDeletes, ...]] = {}
     tasks: list[Task] = []
     for each in planned:
@@ -192,13 +192,13 @@ def unite_deletes(tasks: Iterable[Task]) -> list[EqualityDeletes]:
 
 
 def _is_global(table: Any, file: Any) -> bool:
-    """Whether deletes have no partition; a void field is what is left of an earlier one."""
+    """Whether deletes have no partition; a void field is the rest of a dropped one."""
     transforms: Any = import_module("pyiceberg.transforms")
     fields = table.specs()[file.spec_id].fields
     return all(isinstance(field.transform, transforms.VoidTransform) for field in fields)
 
 
 def _find_partition(file: Any) -> Partition:
-    """Return what tells the partition of a file from others; as texts, NaN is equal to NaN."""
+    """Return a key of the partition of a file; its values are texts, so that NaN equals NaN."""
     values = (repr(file.partition[at]) for at in range(len(file.partition)))
     return (file.spec_id, *values)

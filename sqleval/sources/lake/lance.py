@@ -18,7 +18,7 @@ from sqleval.sources.lake.format import AsOf, Snapshot, TableFormat
 from sqleval.sources.source import Source
 from sqleval.sources.stores import Storage, is_remote, write_variables
 
-#: Limits for reading ahead in Lance, which without them fills gigabytes.
+#: Limits for reading ahead. Without them Lance fills gigabytes.
 _LANCE = {"fragment_readahead": 1, "batch_readahead": 2}
 
 
@@ -28,7 +28,7 @@ def _load_dataset(table: Any, as_of: AsOf, storage: Storage) -> Any:
     library: Any = import_optional("lance", "lance", "a Lance dataset")
     if not isinstance(table, str) and as_of == AsOf():
         return table
-    # The library compares with times of its own that have no zone.
+    # Lance compares it with local times without a zone.
     moment = as_of.timestamp and as_of.timestamp.astimezone().replace(tzinfo=None)
     try:
         return library.dataset(
@@ -40,7 +40,7 @@ def _load_dataset(table: Any, as_of: AsOf, storage: Storage) -> Any:
 
 
 def _open(table: Any, as_of: AsOf, storage: Storage, name: str) -> Source:
-    """Open a Lance dataset, which is a dataset of PyArrow: a path, a URL or the object."""
+    """Open a Lance dataset by a path, a URL or the object; it is also a dataset of PyArrow."""
     label = table if isinstance(table, str) else table.uri
     table = _load_dataset(table, as_of, storage)
     source = open_arrow(table, name)
@@ -63,14 +63,14 @@ def _load(path: str, storage: Storage, _: OpenCatalogue) -> Snapshot:
 
 #: The batches of a fragment that are read ahead.
 _BATCHES = 2
-#: By operation of Lance, the key of the fragments that it adds; a rewrite has groups of them.
+#: The attribute with the added fragments, by operation of Lance. A rewrite has groups of fragments.
 _ADDED = {"Append": "fragments", "Overwrite": "fragments", "Update": "new_fragments"}
 
 
 def _list_files(dataset: Any, location: str, label: str) -> TableFiles:
     """Return the fragments of a ``lance.LanceDataset``, each by the path of its first data file.
 
-    Numbers of fragments are not names: a new table at the same place has the same ones.
+    Numbers cannot name fragments, because a new table at the same place has the same numbers.
     """
     numbers = {field.id(): field.name() for field in dataset.lance_schema.fields()}
     fragments: dict[str, Any] = {}
@@ -118,7 +118,7 @@ def _read_commits(dataset: Any, location: str) -> Iterator[Commit]:
                     for new in group.new_fragments
                 }
                 removed = frozenset(list_paths(group.old_fragments))
-                # Of another one, rows were deleted or columns written anew before the rewrite.
+                # A fragment that is not plain had deleted rows or rewritten columns before.
                 is_plain = all(map(_is_plain, group.old_fragments))
                 yield Commit(added, removed, is_plain and bool(added) and bool(removed))
         else:
@@ -127,7 +127,7 @@ def _read_commits(dataset: Any, location: str) -> Iterator[Commit]:
 
 
 def _is_plain(fragment: Any) -> bool:
-    """Whether the rows of a fragment are those of its first data file."""
+    """Whether the rows of a fragment are exactly the rows of its first data file."""
     others = fragment.deletion_file or getattr(fragment, "overlays", None)
     return len(fragment.files) == 1 and not others
 

@@ -1,7 +1,7 @@
 """Writes how the engine itself reads the local data files of a table of a lake.
 
-Its reader of Parquet holds a few pages of each column, whatever the size of the table; the
-libraries of the tables read row groups of many files ahead.
+DuckDB's reader of Parquet holds a few pages of each column, whatever the size of the table. The
+libraries of the tables would read row groups of many files ahead.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from sqleval.errors import SourceError
 from sqleval.sources.source import Source
 from sqleval.sources.stores import shorten
 
-#: The engine's types of those types of Arrow that it reads from Parquet without loss.
+#: DuckDB's type of each Arrow type that DuckDB reads from Parquet without loss.
 _TYPES = {
     "bool": "BOOLEAN", "int8": "TINYINT", "int16": "SMALLINT", "int32": "INTEGER",
     "int64": "BIGINT", "float": "FLOAT", "double": "DOUBLE", "date32[day]": "DATE",
     "string": "VARCHAR", "large_string": "VARCHAR", "string_view": "VARCHAR",
     "timestamp[us]": "TIMESTAMP", "timestamp[us, tz=UTC]": "TIMESTAMPTZ",
 }  # fmt: skip
-#: Up to this many partitions have a statement each; planning more takes too long.
+#: The largest number of partitions, each of which is a SELECT; planning more takes too long.
 _PARTITIONS = 64
 #: A value of a partition column.
 Value = str | int | bool | date | None
@@ -57,7 +57,7 @@ def open_parts(
     label: str,
     write: Callable[[Part, Mapping[str, str]], str] | None = None,
 ) -> Source | None:
-    """Return the source of data files that the engine reads; None where it might not.
+    """Return the source of data files that the engine reads; None if it might not read them.
 
     Parameters
     ----------
@@ -68,14 +68,15 @@ def open_parts(
     label : str
         The table's name in messages.
     write : callable, optional
-        Writes the SELECT of a part, from it and the types of the columns; `write_part` if None.
+        Writes the SELECT of a part, from the part and the types of the columns; `write_part` if
+        None.
     """
     parts = [part for part in parts if part.files]
     types = {field.name: kind for field in schema if (kind := _write_type(field.type)) is not None}
     if not 0 < len(parts) <= _PARTITIONS or len(types) < len(schema):
         return None
     if len({name.casefold() for name in types}) < len(types):
-        return None  # To the engine the names A and a are one.
+        return None  # DuckDB takes the names A and a as one column.
     texts = [(write or write_part)(part, types) for part in parts]
     return Source(
         f"({' UNION ALL '.join(texts)})",
@@ -105,14 +106,14 @@ def write_part(
     part : Part
         The files.
     types : mapping of str to str
-        The columns, and their types of DuckDB.
+        The columns, and their types in DuckDB.
     defaults : mapping of str to str, optional
-        The values of columns in files without them, where those are not NULL.
+        The values of columns in files without them, if not NULL.
     name_as : str
         The column for the file of each row; none if empty.
     """
     defaults = defaults or {}
-    # A column of the table may have the name of one that says which file and row it is.
+    # A column of the table may have the name of DuckDB's column for the file or row number.
     is_plain = not part.deleted and not name_as
     inner = {name: name if is_plain else f"column_{at}" for at, name in enumerate(types)}
     columns = [
@@ -141,10 +142,10 @@ def write_part(
 
 
 def _write_column(inner: str, kind: str, name: str) -> str:
-    """Write a column of the files so that no condition on a float is answered by the files.
+    """Write a column of the files so that DuckDB does not push a condition on floats down.
 
-    DuckDB 1.5 casts the constant of a condition to the type of the file, which may be a FLOAT where
-    the table has a DOUBLE, and the statistics of files know no NaN.
+    DuckDB 1.5 casts the constant of a condition to the file's type, which may be FLOAT although the
+    table has DOUBLE. Also, the statistics of files ignore NaN.
     """
     column = f"f.{quote(inner)}"
     if kind in ("FLOAT", "DOUBLE"):
@@ -184,7 +185,7 @@ def read_file_schemas(files: Iterable[str]) -> list[Any]:
 
 
 def read_number(field: Any) -> int | None:
-    """Return the number of a column of a Parquet file, which remains when it is renamed."""
+    """Return the number of a column of a Parquet file, which stays when the column is renamed."""
     metadata: dict[bytes, bytes] = field.metadata or {}
     number = metadata.get(b"PARQUET:field_id")
     return None if number is None else int(number)
@@ -193,9 +194,9 @@ def read_number(field: Any) -> int | None:
 def hold_same_times(
     schema: Any, keys: Mapping[str, str | int], file_schemas: Iterable[Any]
 ) -> bool:
-    """Whether times in files have a zone where those of the table do.
+    """Whether times have a zone in the files if they have one in the table.
 
-    Spark writes some without one (INT96), which the engine would take as local times.
+    Spark writes some times without a zone (INT96), which the engine would take as local times.
     """
     pa: Any = import_module("pyarrow")
     zoned = {keys[f.name]: bool(f.type.tz) for f in schema if pa.types.is_timestamp(f.type)}

@@ -34,15 +34,15 @@ def open_table(source: object, as_of: AsOf, storage: Storage, name: str) -> Sour
     Parameters
     ----------
     source : object
-        A path or URL, which ``delta+``, ``iceberg+`` or ``lance+`` may precede,
-        ``iceberg://CATALOG/NAMESPACE.TABLE``, ``ducklake:CATALOGUE#SCHEMA.TABLE``, or a table
+        A path or URL, perhaps after ``delta+``, ``iceberg+`` or ``lance+``;
+        ``iceberg://CATALOG/NAMESPACE.TABLE``; ``ducklake:CATALOGUE#SCHEMA.TABLE``; or a table
         object of the library.
     as_of : AsOf
         The version or time to read.
     storage : mapping of str to str
         Options of its object store.
     name : str
-        The name that it is registered under.
+        The name under which the source is registered.
 
     Raises
     ------
@@ -64,7 +64,7 @@ def open_table(source: object, as_of: AsOf, storage: Storage, name: str) -> Sour
 def load_snapshot(source: str, storage: Storage, open_catalogue: OpenCatalogue) -> Snapshot | None:
     """Load the current version of a table; None for a source that is not a table.
 
-    ``open_catalogue`` opens that of a DuckLake.
+    ``open_catalogue`` opens the catalogue of a DuckLake.
 
     Raises
     ------

@@ -131,7 +131,7 @@ def test_a_statement_reads_the_snapshot_of_its_scan(lakes: Path, sqlite: Path) -
         ("{}#preds", {"version": 0}, "the DuckLake '.*' holds no table"),
         ("{}#preds", {"version": "main"}, "the versions of a DuckLake are numbers"),
         ("{}#preds", {"timestamp": "2001-01-01"}, "has no snapshot at 2001-01-01 .*, or before"),
-        ("{}#preds", {"query": "SELECT 1"}, "query= is not over a DuckLake"),
+        ("{}#preds", {"query": "SELECT 1"}, "query= cannot read a DuckLake"),
     ],
 )  # fmt: skip
 def test_wrong_tables_of_a_ducklake(

@@ -49,7 +49,7 @@ def test_a_source(source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_other_paths(tmp_path: Path) -> None:
     path = f"{tmp_path}/a\0b"
     for name in (f"{path}.duckdb", f"{path}.delta"):
-        with pytest.raises(RequestError, match="no path holds the character NUL"):
+        with pytest.raises(RequestError, match="a path must not contain the character NUL"):
             open_store(name)
     with pytest.raises(SourceError):
         sqleval.from_state(f"{path}.parquet")

@@ -580,7 +580,7 @@ def test_files_without_the_numbers_that_find_their_columns(tmp_path: Path) -> No
     path = tmp_path / "table"
     deltalake.write_deltalake(path, FIRST.to_arrow())
     rename_columns(path, {}, "id")
-    message = r"\.parquet: the table has column mapping by id, and the file no numbers of columns"
+    message = r"\.parquet: the table has column mapping by id, and the file has no column numbers"
     with pytest.raises(SourceError, match=message):
         sqleval.scan(path, **ROLES).evaluate("roc_auc").collect()
 
