@@ -1,1 +1,1 @@
-"""The results of jobs: the stores that keep them, and how they are read."""
+"""Histories: the stores that keep the results of jobs, and functions that read them."""

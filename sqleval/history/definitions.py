@@ -1,4 +1,4 @@
-"""Writes definitions of metrics, and finds those of older releases that are the same ones."""
+"""Writes definitions of metrics, and matches definitions of older releases to present ones."""
 
 import hashlib
 import json
@@ -7,16 +7,16 @@ import polars as pl
 
 from sqleval.history.store import DIGITS, Selection, Store, retry_while_busy
 
-#: A definition begins with a version. Older releases wrote hexadecimal digits alone, a hash of the
-#: SQL text, which cannot be computed any more.
+#: A definition begins with a version. Older releases wrote only hexadecimal digits, a hash of the
+#: SQL text, which can no longer be computed.
 _MARK, _FIRST = "v", "v1-"
-#: Old definitions with the present one that each of them counts as, by job and metric.
+#: Old definitions, and the present one that each counts as, by job and metric.
 OLD = pl.Schema(dict.fromkeys(("job", "metric", "old", "definition"), pl.String()))
 NO_OLD = pl.DataFrame(schema=OLD)
 
 
 def write_definition(content: object, version: int) -> str:
-    """Return a definition: its version, and a hash of what it holds.
+    """Return a definition: its version, and a hash of its content.
 
     Examples
     --------
@@ -33,12 +33,12 @@ def is_old(definition: pl.Expr) -> pl.Expr:
 
 
 def match_old_definitions(store: Store, job: str | None, present: pl.DataFrame) -> pl.DataFrame:
-    """Return which definition each old one counts as; one that is left out counts as none.
+    """Return the definition that each old one counts as; an old one that is missing has none.
 
-    Old definitions cannot be computed again, nor are the roles of rows in a history. So the last
-    definition that an older release has written for a metric is taken for the first one that this
-    release has written, or else for the present one: the roles are taken as unchanged. It counts
-    as version 1. Rows that were replaced since then decide as well.
+    Old definitions cannot be computed again, and a history does not store roles. So the last
+    definition that an older release has written for a metric counts as the first one that this
+    release has written, or else as the present one, on the assumption that roles have not changed.
+    It counts as version 1. Replaced rows are taken into account, too.
 
     Parameters
     ----------
@@ -52,11 +52,11 @@ def match_old_definitions(store: Store, job: str | None, present: pl.DataFrame) 
     Returns
     -------
     polars.DataFrame
-        Of the schema `OLD`.
+        A frame with the schema `OLD`.
     """
     at, when = ["job", "metric"], ["evaluated_at", "period"]
     only = Selection(columns=[*at, "definition", *when], distinct=True)
-    # Of two runs in one second, replaced rows are the earlier ones.
+    # If two runs have the same second, the replaced rows are the earlier ones.
     tables = ("sqleval_restated", "sqleval_history")
     parts = [retry_while_busy(lambda name=name: store.read(name, job, only)) for name in tables]
     rows = pl.concat(parts).with_columns(pl.col("definition").str.head(DIGITS))
@@ -72,18 +72,18 @@ def match_old_definitions(store: Store, job: str | None, present: pl.DataFrame) 
 
 
 def rename_old(rows: pl.DataFrame, old: pl.DataFrame, into: str = "definition") -> pl.DataFrame:
-    """Return rows whose old definitions are those that they count as.
+    """Replace old definitions in rows by the definitions that they count as.
 
-    The definition of slice keys, which may follow that of the metric, stays.
+    The definition of slice keys, which may follow the metric's, stays.
 
     Parameters
     ----------
     rows : polars.DataFrame
-        Rows of a history; without ``job``, all are of one job.
+        Rows of a history; without the column ``job``, they belong to one job.
     old : polars.DataFrame
-        From `match_old_definitions`.
+        The result of `match_old_definitions`.
     into : str
-        The column of the definitions that are returned.
+        The column for the new definitions.
     """
     if "definition" not in rows.columns:
         return rows

@@ -1,4 +1,4 @@
-"""A history in Delta tables under one path."""
+"""Stores a history in Delta tables under one path."""
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -13,10 +13,10 @@ from sqleval.errors import EngineError, StoreBusy, join_lines
 from sqleval.history import schema
 from sqleval.history.store import ALL, TABLES, Selection, write_conditions
 
-#: A file that no version needs stays for so many hours: readers and writers take seconds.
+#: Hours for which a file that no version needs is kept; readers and writers need only seconds.
 _KEPT_HOURS = 12
 _RETENTION = "delta.deletedFileRetentionDuration"
-#: A run writes the files of its job together if a table has more of them.
+#: A run merges the files of its job in a table that has more files than this.
 _MANY_FILES = 32
 
 
@@ -31,7 +31,7 @@ class Delta:
         return import_optional("deltalake", "delta", "Delta tables")
 
     def check_rights(self) -> None:
-        """Leave it to the store, which refuses to read or write a file."""
+        """Do nothing: the object store itself refuses to read or write a file."""
 
     def read(self, table: str, job: str | None = None, only: Selection = ALL) -> pl.DataFrame:
         """Return the rows of a table, optionally of one job; a missing table is empty."""
@@ -59,10 +59,10 @@ class Delta:
     ) -> None:
         """Replace the results of these periods and, if ``files`` is not None, all file rows.
 
-        The rows of ``restated`` are added to what earlier calls have added.
+        The rows of ``restated`` are appended.
         """
         if restated is not None:
-            # First, so that nothing is lost if the process ends between two tables.
+            # Append first, so that nothing is lost if the process ends between two tables.
             self._write("sqleval_restated", restated, None)
         if periods:
             names = ", ".join(map(write_literal, periods))
@@ -77,17 +77,17 @@ class Delta:
         self._write(table, rows, None)
 
     def remove(self, job: str, periods: Sequence[str]) -> None:
-        """Remove the results of these periods, and those that they had replaced."""
+        """Remove the results of these periods, and the results that they had replaced."""
         names = ", ".join(map(write_literal, periods))
-        # The results last: as long as they are there, the next call completes this one.
+        # Delete the results last: as long as they exist, the next call completes this one.
         for table in self._list_tables("sqleval_restated", "sqleval_history"):
             with self._translate_errors():
                 table.delete(f"job = {write_literal(job)} AND period IN ({names})")
 
     def compact(self) -> None:
-        """Write small files together, and delete those that no version needs any more.
+        """Merge small files, and delete files that no version needs any more.
 
-        They stay for 12 hours, or as long as a property of the table says.
+        Deleted files are kept for 12 hours, or for the time in a property of the table.
         """
         for table in self._list_tables(*TABLES):
             with self._translate_errors():
@@ -95,7 +95,7 @@ class Delta:
                 _vacuum(table)
 
     def tidy(self, job: str) -> None:
-        """Do the same after a run: files are written together if its job has many of them."""
+        """Do the same after a run, but merge files only if the job has many of them."""
         of_job = [("job", "=", job)]
         for table in self._list_tables(*TABLES):
             with self._translate_errors():
@@ -117,7 +117,7 @@ class Delta:
         Raises
         ------
         EngineError
-            If it is of a newer version.
+            If the history has a newer version.
         """
         delta = self._import_delta()
         try:
@@ -154,7 +154,7 @@ class Delta:
             delta.write_deltalake(table, frame, mode=mode, predicate=where)
 
     def _create(self, name: str) -> Any:
-        """Create a table and return it, or that which another job has created just now."""
+        """Create a table and return it; return another job's table if that was faster."""
         self._import_delta().write_deltalake(
             f"{self.path}/{name}",
             pl.DataFrame(schema=TABLES[name]),
@@ -171,9 +171,9 @@ def _list_columns(table: Any) -> list[str]:
 
 
 def _upgrade(delta: Any, table: Any, name: str) -> None:
-    """Add the columns that a table of an older version lacks, and then the version.
+    """Add the columns that a table of an older version lacks, then the present version.
 
-    If another run does so at the same time, the store is busy for the second one.
+    If two runs do so at the same time, the store is busy for the second one.
     """
     missing = schema.list_missing_columns(name, _list_columns(table))
     if missing:
@@ -186,10 +186,11 @@ def _upgrade(delta: Any, table: Any, name: str) -> None:
 
 
 def _vacuum(table: Any) -> None:
-    """Delete the files that no version needs any more, and those of writers that were killed."""
+    """Delete files that no version needs any more, and files of killed writers."""
     hours = None if _RETENTION in table.metadata().configuration else _KEPT_HOURS
-    # Full: the log forgets removed files after a week, those of a monthly job before the next run.
+    # A full vacuum, because the log forgets removed files after a week, before the next run of a
+    # monthly job.
     options = {"retention_hours": hours, "enforce_retention_duration": False, "full": True}
-    # It writes two versions, also if there is nothing to delete.
+    # A vacuum writes two versions even if there is nothing to delete.
     if table.vacuum(dry_run=True, **options):
         table.vacuum(dry_run=False, **options)

@@ -1,4 +1,4 @@
-"""A history in a DuckDB file."""
+"""Stores a history in a DuckDB file."""
 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
@@ -16,13 +16,13 @@ from sqleval.history import schema
 from sqleval.history.store import ALL, TABLES, Parameters, Selection, write_conditions
 
 _PLACE = "WHERE database_name = 'file' AND schema_name = 'main'"
-# Not joined, which takes longer than both.
+# Two queries, because joining them takes longer.
 _TABLES = f"SELECT table_name, comment FROM duckdb_tables() {_PLACE}"
 _COLUMNS = f"SELECT table_name, column_name FROM duckdb_columns() {_PLACE}"
 
 
 class _Stored(NamedTuple):
-    """What a history has: the columns of each table, and the description of the results."""
+    """The schema of a history: the columns of each table, and the description of the results."""
 
     columns: dict[str, list[str]]
     description: str | None
@@ -30,12 +30,12 @@ class _Stored(NamedTuple):
 
 @contextmanager
 def _open(path: str, *, read_only: bool = False) -> Generator[tuple[Any, _Stored]]:
-    """Yield a connection to a history, and what the history has.
+    """Yield a connection to a history, and the schema of the history.
 
     Raises
     ------
     EngineError
-        If a view has the name of a table, or the history is of a newer version.
+        If a view has the name of a table, or the history has a newer version.
     """
     with database(path, read_only=read_only) as con:
         descriptions = dict(con.execute(_TABLES).fetchall())
@@ -51,7 +51,7 @@ def _open(path: str, *, read_only: bool = False) -> Generator[tuple[Any, _Stored
 
 
 def _upgrade(con: Any, stored: _Stored) -> None:
-    """Create what a new file, or one of an older version, lacks."""
+    """Create the tables and columns that a file lacks because it is new or has an older version."""
     for table in TABLES:
         if table not in stored.columns:
             con.execute(f"CREATE TABLE file.{table} ({schema.define_columns(table)})")
@@ -70,7 +70,7 @@ def _describe(con: Any, stored: _Stored) -> None:
 
 @contextmanager
 def _create(path: str) -> Generator[Any]:
-    """Open a file for writing, which is created with its tables unless it exists."""
+    """Open a file for writing; create it with its tables if it is missing."""
     try:
         Path(path).parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -95,12 +95,12 @@ def _insert(con: Any, table: str, frame: pl.DataFrame) -> None:
 
 @dataclass(frozen=True)
 class DuckDB:
-    """A DuckDB file, which a process locks while it writes; any number may read together."""
+    """A DuckDB file. A process locks it while it writes; several may read at a time."""
 
     path: str
 
     def check_rights(self) -> None:
-        """Leave it to the file system, which refuses to open a file."""
+        """Do nothing: the file system itself refuses to open a file."""
 
     def read(self, table: str, job: str | None = None, only: Selection = ALL) -> pl.DataFrame:
         """Return the rows of a table, optionally of one job; a missing table is empty."""
@@ -110,7 +110,7 @@ class DuckDB:
         columns = only.write_columns(table)
         parameters = Parameters()
         where = write_conditions(job, only, parameters.place)
-        # Rows come in the order in which they were written: DuckDB keeps it, with no time to sort.
+        # DuckDB keeps the order in which rows were written, so they need no sorting.
         start = "SELECT DISTINCT" if only.distinct else "SELECT"
         with _open(self.path, read_only=True) as (con, stored):
             if table not in stored.columns:
@@ -129,7 +129,7 @@ class DuckDB:
     ) -> None:
         """Replace the results of these periods and, if ``files`` is not None, all file rows.
 
-        The rows of ``restated`` are added to what earlier calls have added.
+        The rows of ``restated`` are appended.
         """
         with _create(self.path) as con:
             if periods:
@@ -147,14 +147,14 @@ class DuckDB:
             _insert(con, table, rows)
 
     def remove(self, job: str, periods: Sequence[str]) -> None:
-        """Remove the results of these periods, and those that they had replaced."""
+        """Remove the results of these periods, and the results that they had replaced."""
         with _open(self.path) as (con, stored):
             _upgrade(con, stored)
             for table in ("sqleval_history", "sqleval_restated"):
                 _remove(con, table, job, periods)
 
     def compact(self) -> None:
-        """Write each table anew, to the free blocks, so that the end of the file is cut off."""
+        """Write each table anew to free blocks, so that DuckDB can truncate the file."""
         with _open(self.path) as (con, stored):
             _upgrade(con, stored)
             for table in TABLES:
@@ -166,4 +166,4 @@ class DuckDB:
             _describe(con, stored)
 
     def tidy(self, job: str) -> None:
-        """Do nothing: a file uses the blocks of removed rows again."""
+        """Do nothing: the file reuses the blocks of removed rows."""

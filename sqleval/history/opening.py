@@ -25,7 +25,7 @@ class StoreKind(NamedTuple):
     Attributes
     ----------
     example : str
-        How it is written, for messages.
+        An example of a path or URL, for messages.
     matches : callable
         Whether a URL is of this kind, by its scheme (empty for a path) and its ending.
     open : callable
@@ -101,7 +101,7 @@ def find_store_kind(url: str) -> StoreKind:
     Raises
     ------
     RequestError
-        If it is of no supported store.
+        If no supported store has such a path or URL.
 
     Examples
     --------
@@ -126,11 +126,11 @@ def open_store(
     Raises
     ------
     RequestError
-        If the path or URL is of no supported store, or holds a password.
+        If no supported store has such a path or URL, or it holds a password.
     MissingExtra
         If the store needs an extra that is not installed.
     """
     check_no_password(url)
     if "\0" in url:
-        raise RequestError(f"the history {url!r}: no path holds the character NUL")
+        raise RequestError(f"the history {url!r}: a path must not contain the character NUL")
     return find_store_kind(url).open(url, password, options or {})

@@ -1,4 +1,4 @@
-"""A history in a PostgreSQL database, read and written as Arrow."""
+"""Stores a history in a PostgreSQL database, with rows as Arrow."""
 
 import os
 from collections.abc import Generator, Sequence
@@ -20,13 +20,13 @@ from sqleval.history.store import ALL, TABLES, Parameters, Selection, write_cond
 
 #: SQLSTATE: serialization failure, deadlock, too many connections, server starting, lock timeout.
 _BUSY = ("40001", "40P01", "53300", "57P03", "55P03")
-#: The order of periods is that of their bytes, whatever the language of the database.
+#: Periods are ordered by bytes, whatever the language of the database.
 _COLLATE = ' COLLATE "C"'
 _INDEX = (
     "CREATE INDEX IF NOT EXISTS sqleval_history_by_period "
     f"ON sqleval_history (job, period{_COLLATE})"
 )
-#: The columns of each table, NULL without it, and the description of the results.
+#: The columns of each table (NULL for a missing table), and the description of the results.
 _CATALOG = " UNION ALL ".join(
     f"SELECT '{table}', (SELECT string_agg(attname, ' ') FROM pg_attribute "
     f"WHERE attrelid = to_regclass('{table}') AND attnum > 0 AND NOT attisdropped), "
@@ -37,19 +37,19 @@ _OWNED = (
     "SELECT pg_has_role(relowner, 'USAGE'), to_regclass('sqleval_history_by_period') IS NOT NULL "
     "FROM pg_class WHERE oid = 'sqleval_history'::regclass"
 )
-#: How long a writer waits for another one before it raises `StoreBusy`.
+#: The time for which a writer waits for another one before it raises `StoreBusy`.
 _LOCK_TIMEOUT = "5s"
 _LOCK = "SELECT pg_advisory_xact_lock(hashtext('sqleval'), hashtext($1))"
 
-#: The environment is one for all threads.
+#: Held while the password is in the environment, which all threads share.
 _CONNECTING = Lock()
 
 
 @contextmanager
 def _set_password(password: str | None) -> Generator[None]:
-    """Hand the password over while a connection is made, in the environment.
+    """Pass the password in the environment while a connection is made.
 
-    ADBC has no option for it, and libpq repeats a URL that it cannot read in its messages.
+    ADBC has no option for it, and messages of libpq repeat a URL that libpq cannot read.
     """
     if password is None:
         yield
@@ -99,7 +99,7 @@ class PostgreSQL:
         Raises
         ------
         EngineError
-            If the history is of a newer version.
+            If the history has a newer version.
         """
         cursor.execute(_CATALOG)
         rows = cursor.fetchall()
@@ -108,10 +108,10 @@ class PostgreSQL:
         return {table: names.split() for table, names, _ in rows if names}, description
 
     def _upgrade(self, cursor: Any) -> None:
-        """Create what an empty database, or one of an older version, lacks.
+        """Create the tables and columns that a new or older database lacks.
 
-        It waits for other writers. Where nothing is lacking, rights on the rows are enough:
-        CREATE ... IF NOT EXISTS asks for those to create, and most else for the owner.
+        It waits for other writers. If nothing is missing, rights on the rows are enough, because
+        it then runs neither CREATE ... IF NOT EXISTS nor any statement that only the owner may run.
         """
         cursor.execute(f"SET LOCAL lock_timeout = '{_LOCK_TIMEOUT}'")
         # CREATE TABLE IF NOT EXISTS fails if two sessions run it at the same time.
@@ -132,7 +132,7 @@ class PostgreSQL:
                 )
             for name, kind in missing.items():
                 cursor.execute(f"ALTER TABLE {table} ADD COLUMN {quote(name)} {kind}")
-        # These are left to the owner: the index saves time, and later versions need the mark.
+        # Only the owner can do these: the index saves time, and later versions need the version.
         if is_owned and not has_index:
             cursor.execute(_INDEX)
         if is_owned and schema.read_version(description) < schema.VERSION:
@@ -172,7 +172,7 @@ class PostgreSQL:
     ) -> None:
         """Replace the results of these periods and, if ``files`` is not None, all file rows.
 
-        The rows of ``restated`` are added to what earlier calls have added.
+        The rows of ``restated`` are appended.
         """
         with self._connect() as cursor:
             self._upgrade(cursor)
@@ -190,7 +190,7 @@ class PostgreSQL:
                 cursor.adbc_ingest("sqleval_restated", restated.to_arrow(), mode="append")
 
     def remove(self, job: str, periods: Sequence[str]) -> None:
-        """Remove the results of these periods, and those that they had replaced."""
+        """Remove the results of these periods, and the results that they had replaced."""
         with self._connect() as cursor:
             self._upgrade(cursor)
             for table in ("sqleval_history", "sqleval_restated"):
@@ -201,10 +201,10 @@ class PostgreSQL:
                 )
 
     def compact(self) -> None:
-        """Leave it to the server, whose autovacuum makes the space of removed rows free."""
+        """Do nothing: the server's autovacuum frees the space of removed rows."""
 
     def tidy(self, job: str) -> None:
-        """Leave it to the server, as `compact` does."""
+        """Do nothing, like `compact`."""
 
     def append(self, table: str, rows: pl.DataFrame) -> None:
         """Add rows to a table."""

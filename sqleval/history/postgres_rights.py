@@ -1,15 +1,15 @@
-"""Rights in PostgreSQL: which of those that a history needs a user lacks, and how to grant them."""
+"""Finds the rights in PostgreSQL that a history needs and a user lacks, and how to grant them."""
 
 from collections.abc import Sequence
 from typing import Any
 
 from sqleval.history.store import TABLES
 
-#: SQLSTATE: a right is lacking.
+#: The SQLSTATE of a missing right.
 LACKS_RIGHT = "42501"
 _NAMES = ", ".join(f"('{table}')" for table in TABLES)
-#: Kind and name of an object, and the rights on it that the user lacks. Tables have to be created
-#: only where they are not there; a schema that a user may not use is none of their search path.
+#: Kind and name of an object, and the rights on it that the user lacks. The right to create is
+#: needed only if a table is missing. A schema that a user may not use is not in the search path.
 _LACKING = f"""
 WITH tables AS (
     SELECT to_regclass(name) AS id
@@ -49,12 +49,12 @@ ORDER BY place, name
 
 
 def describe_lacking_rights(cursor: Any) -> str | None:
-    """Return which rights the user lacks, and the statements that grant them; None if none.
+    """Return the rights that the user lacks, and the statements that grant them; None if none.
 
     Parameters
     ----------
     cursor : adbc_driver_manager.dbapi.Cursor
-        Of a connection to the database.
+        A cursor of a connection to the database.
     """
     cursor.execute(_LACKING)
     rows: Sequence[tuple[str, str, str, str]] = cursor.fetchall()

@@ -14,7 +14,7 @@ _TABLES = {"results": "sqleval_history", "restated": "sqleval_restated"}
 
 
 class Removal(NamedTuple):
-    """The rows of a table of a job that are removed, and those that are kept."""
+    """The numbers of a job's rows that are removed from a table, and that are kept."""
 
     job: str
     table: str
@@ -25,7 +25,7 @@ class Removal(NamedTuple):
 def find_old_periods(
     periods: Collection[str], grain: str, timezone: str | None, cutoff: datetime
 ) -> set[str]:
-    """Return the periods that end at a time or before it."""
+    """Return the periods that end at or before a time."""
     length = cast(Grain, grain)
     return {each for each in periods if find_end(each, length, timezone) <= cutoff}
 
@@ -56,7 +56,8 @@ def remove_periods(
     removals = [*_count(store, job, old)]
     removals.append(Removal(job, "files", files.height - kept.height, kept.height))
     if not dry and any(each.removed for each in removals):
-        # First: without results, but with records of its files, a period would be evaluated again.
+        # Remove records of files first: with a record but without results, a period would be
+        # evaluated again.
         if not kept.equals(files):
             retry_while_busy(lambda: store.replace(job, [], NO_RESULTS, kept))
         retry_while_busy(lambda: store.remove(job, sorted(old)))
@@ -64,9 +65,9 @@ def remove_periods(
 
 
 def prune_store(store: Store, job: str, cutoff: datetime, *, dry: bool = False) -> list[Removal]:
-    """Remove the periods of a job that ended before a time, but for its last one.
+    """Remove the periods of a job that ended before a time, except its last one.
 
-    After the last one a run goes on. Days begin in UTC here.
+    The next run continues after the last one. Days begin in UTC here.
     """
     periods = list_values(store, job, "period")
     grain = next(iter(list_values(store, job, "grain")), "day")
@@ -75,7 +76,7 @@ def prune_store(store: Store, job: str, cutoff: datetime, *, dry: bool = False) 
 
 
 def _count(store: Store, job: str, old: Collection[str]) -> Iterator[Removal]:
-    """Yield how many results and replaced results there are of periods, and of others."""
+    """Yield the number of results and of replaced results, of old periods and of all others."""
     only = Selection(columns=["period"])
     for name, table in _TABLES.items():
         rows = retry_while_busy(lambda table=table: store.read(table, job, only))
@@ -86,7 +87,7 @@ def _count(store: Store, job: str, old: Collection[str]) -> Iterator[Removal]:
 def leave_out(files: pl.DataFrame, old: Collection[str]) -> pl.DataFrame:
     """Return the records of files without those of old periods.
 
-    A file of a source that has rows of no other period keeps one record, so that it is not read
+    A file of a source that has only rows of old periods keeps one record, so that it is not read
     again.
     """
     is_old = pl.col("period").is_in(list(old)).fill_null(False) & pl.col("error").is_null()
@@ -100,7 +101,7 @@ def leave_out(files: pl.DataFrame, old: Collection[str]) -> pl.DataFrame:
 
 
 def describe_removals(removals: Sequence[Removal]) -> str:
-    """Return in words how many rows of each table are removed.
+    """Return a text with the number of rows that are removed from each table.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The schema version of a history, and what the tables of an older one lack."""
+"""Holds the schema version of a history, and finds the columns that older histories lack."""
 
 import re
 from collections.abc import Collection
@@ -7,11 +7,11 @@ from sqleval.common.sql_text import quote
 from sqleval.errors import EngineError
 from sqleval.history.store import SQL_TYPES, TABLES
 
-#: Raised whenever a table gets a column or a history gets a table. Version 1 had no mark, nor the
-#: table of what jobs have settled.
+#: Raised whenever a table gets a column or a history gets a table. Version 1 was not marked, and
+#: lacked the table `SETTLED`.
 VERSION = 2
 
-#: The description of a table holds the version: to read it takes no rights of its own.
+#: The description of a table holds the version, because reading it needs no further rights.
 _MARK = re.compile(r"schema version (\d+)")
 
 
@@ -40,7 +40,7 @@ def write_version(description: str | None) -> str:
 
 
 def check_version(description: str | None, history: str) -> None:
-    """Raise `EngineError` if a history is of a newer version, whose rows may mean other things."""
+    """Raise `EngineError` if a history has a newer version, whose rows may mean other things."""
     version = read_version(description)
     if version > VERSION:
         raise EngineError(
@@ -60,11 +60,11 @@ def define_columns(table: str) -> str:
 
 
 def write_relation(table: str, stored: Collection[str], place: str) -> str:
-    """Return what stands after FROM: the table at a place, with NULL in the columns it lacks."""
+    """Return the text after FROM: a table, with NULL for the columns that it lacks."""
     lacking = list_missing_columns(table, stored).items()
     if not lacking:
         return place
-    # Not by a star: another run may add the columns before this statement is run.
+    # Not SELECT *, because another run may add the columns before this statement runs.
     columns = [quote(name) for name in stored]
     columns += [f"CAST(NULL AS {kind}) AS {quote(name)}" for name, kind in lacking]
     return f"(SELECT {', '.join(columns)} FROM {place}) AS {table}"

@@ -1,4 +1,4 @@
-"""The interface of a history store: the tables that calls read and change."""
+"""Defines the interface and the tables of a history store."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ RESTATED = pl.Schema(
         "reason": pl.String,
     }
 )
-#: What each job has settled about its rows (`jobs.running.settling`); the last row counts.
+#: Facts about its rows that each job has settled (`jobs.running.settling`); the last row counts.
 SETTLED = pl.Schema(
     {
         "job": pl.String,
@@ -104,13 +104,13 @@ TABLES: Mapping[str, pl.Schema] = {
     "sqleval_settled": SETTLED,
 }  # fmt: skip
 
-#: The number of digits in the definition of a metric; that of slice keys may follow.
+#: The number of digits in the definition of a metric; the definition of slice keys may follow.
 DIGITS = 12
-#: Computed columns of the results, as SQL by name; they are NULL where ``n`` is.
+#: Computed columns of the results, as SQL by name; they are NULL if ``n`` is NULL.
 FLAGS: Mapping[str, str] = {
     "has_rows": "n > 0", "has_any": "n + n_dropped > 0", "has_failed": "error IS NOT NULL",
 }  # fmt: skip
-#: The computed column of what follows the definition of a metric, with its SQL.
+#: The computed column with the definition of slice keys, which follows the metric's.
 KEYS_DEFINITION = "keys_definition"
 _COMPUTED = {**FLAGS, KEYS_DEFINITION: f"SUBSTR(definition, {DIGITS + 1})"}
 
@@ -128,7 +128,7 @@ _PATIENCE = 1
 
 @dataclass(frozen=True)
 class Selection:
-    """Which rows and columns of a table are read.
+    """The rows and columns of a table to read.
 
     Attributes
     ----------
@@ -137,9 +137,9 @@ class Selection:
     first, last : str, optional
         First and last period, both included; ``2013-07`` is all of July.
     columns : sequence of str, optional
-        Only these columns, and any of `FLAGS`, and `KEYS_DEFINITION`.
+        Only these columns, which may include `FLAGS` and `KEYS_DEFINITION`.
     distinct : bool
-        Each combination of their values once, in any order.
+        Whether each combination of values is read only once, in any order.
     """
 
     metrics: Sequence[str] | None = None
@@ -158,7 +158,7 @@ class Selection:
 
     @property
     def end(self) -> str | None:
-        """A text after all periods that are selected, and before all others."""
+        """A text that sorts after all selected periods, and before all later ones."""
         # No name of a period has a character after ~.
         return None if self.last is None else f"{self.last}~"
 
@@ -182,8 +182,7 @@ def write_conditions(
 ) -> str:
     """Return the WHERE clause of a selection.
 
-    ``place`` returns the SQL of a value, and ``collate`` follows a period that is compared by its
-    order.
+    ``place`` returns the SQL of a value. ``collate`` follows periods in comparisons by order.
     """
     conditions: list[str] = []
     if job is not None:
@@ -205,7 +204,7 @@ class Parameters:
         self.values: list[str] = []
 
     def place(self, value: str) -> str:
-        """Add a value, and return the parameter that stands for it."""
+        """Add a value, and return its parameter."""
         self.values.append(value)
         return f"${len(self.values)}"
 
@@ -217,7 +216,7 @@ class Store(Protocol):
     """
 
     def check_rights(self) -> None:
-        """Raise `EngineError` if the user lacks a right that a run needs, with its name."""
+        """Raise `EngineError`, which names the right, if the user lacks a right for runs."""
         ...
 
     def read(self, table: str, job: str | None = None, only: Selection = ALL) -> pl.DataFrame:
@@ -234,7 +233,7 @@ class Store(Protocol):
     ) -> None:
         """Replace the results of these periods and, if ``files`` is not None, all file rows.
 
-        The rows of ``restated`` are added to what earlier calls have added.
+        The rows of ``restated`` are appended.
         """
         ...
 
@@ -243,22 +242,22 @@ class Store(Protocol):
         ...
 
     def remove(self, job: str, periods: Sequence[str]) -> None:
-        """Remove the results of these periods, and those that they had replaced."""
+        """Remove the results of these periods, and the results that they had replaced."""
         ...
 
     def compact(self) -> None:
-        """Give space back that removed rows took, as far as the store does not by itself."""
+        """Free the space of removed rows, unless the store does that by itself."""
         ...
 
     def tidy(self, job: str) -> None:
-        """Keep the space small that a job takes, after a run that has written."""
+        """Keep the space of a job small, after a run that has written."""
         ...
 
 
 def find_metric_kind(metric: pl.Expr) -> pl.Expr:
-    """Return what a row of the history holds: ``expected``, or nothing for a metric of labels.
+    """Return the kind of a history row: ``expected``, or empty for a metric of labels.
 
-    The rows that arrived before their labels belong to the first.
+    Rows that arrived before their labels are ``expected``.
     """
     is_early = metric.str.starts_with("expected(") | metric.str.starts_with("arrived(")
     return pl.when(is_early).then(pl.lit("expected")).otherwise(pl.lit(""))
@@ -267,7 +266,7 @@ def find_metric_kind(metric: pl.Expr) -> pl.Expr:
 def format_slice(keys: str) -> str:
     """Return the JSON of a slice as ``carrier=AA, origin=JFK``; ``all rows`` without keys.
 
-    It is for people: control characters are visible.
+    It is for display, so control characters are made visible.
     """
     values = json.loads(keys)
     parts = [f"{k} is null" if v is None else f"{k}={v}" for k, v in values.items()]
@@ -275,7 +274,7 @@ def format_slice(keys: str) -> str:
 
 
 def parse_slice_keys(keys: str, added: frozenset[str]) -> frozenset[str]:
-    """Return the slice keys in the JSON of a slice, without ``added`` ones: of models, classes.
+    """Return the slice keys in the JSON of a slice, without ``added`` ones (model, class).
 
     Examples
     --------

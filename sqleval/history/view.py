@@ -54,7 +54,7 @@ def read_rows(
     job : str, optional
         Only this job.
     metrics : sequence of str
-        Metrics as they stand in the history, such as ``f_beta(beta=2)``.
+        Metrics as the history writes them, such as ``f_beta(beta=2)``.
     slices : sequence of str
         ``KEY=VALUE``. Several values of one key are joined by OR, several keys by AND. Booleans
         and NULL are written ``true``, ``false`` and ``null``, as in JSON.
@@ -63,7 +63,7 @@ def read_rows(
     newest : int, optional
         Only the last ``newest`` periods of each job.
     restated : bool
-        The results that were replaced by other ones, instead of the current ones.
+        Whether to read the replaced results instead of the current ones.
 
     Raises
     ------
@@ -77,7 +77,7 @@ def read_rows(
     # The name of a day begins with that of its month; ~ comes after every letter and digit.
     if first is not None and last is not None and first > f"{last}~":
         raise RequestError(f"--from {first} is later than --to {last}")
-    # A name is unknown if neither the replaced results nor the present ones have it.
+    # A name is unknown only if neither the replaced nor the current results have it.
     tables = ["sqleval_restated", "sqleval_history"] if restated else ["sqleval_history"]
     only = Selection(metrics=metrics or None, first=first, last=last)
 
@@ -97,7 +97,7 @@ def read_rows(
     if frame.is_empty() or not set(metrics) <= set(frame["metric"]):
         _check_names(store, tables, job, metrics)
     if restated:
-        # A write that was repeated, as the store was busy, has added its rows twice.
+        # A write that was repeated because the store was busy may have added its rows twice.
         frame = frame.unique(["job", "period", "slice", "metric", "run"], maintain_order=True)
     elif frame.select(is_old(pl.col("definition")).any()).item():
         frame = rename_old(frame, match_old_definitions(store, job, NO_OLD))
@@ -105,7 +105,7 @@ def read_rows(
 
 
 def read_expected(store: Store, *, metrics: Sequence[str] = (), **chosen: Any) -> pl.DataFrame:
-    """Return rows of a history with what was expected of each before its labels came.
+    """Return rows of a history with the value that was expected before the labels came.
 
     Parameters
     ----------
@@ -114,18 +114,18 @@ def read_expected(store: Store, *, metrics: Sequence[str] = (), **chosen: Any) -
     metrics : sequence of str
         Metrics without ``expected(...)``.
     **chosen
-        As for `read_rows`.
+        Passed on to `read_rows`.
 
     Returns
     -------
     polars.DataFrame
-        The rows of `read_rows` for which something was expected, with ``expected``, and
-        ``difference``: the value less what was expected. Without labels so far, both are missing.
+        The rows of `read_rows` with an expected value, with ``expected`` and ``difference``, the
+        value minus the expected one. Without labels so far, value and difference are missing.
 
     Raises
     ------
     RequestError
-        As of `read_rows`, or if nothing was expected.
+        As in `read_rows`, or if nothing was expected.
     """
     names = [*metrics, *(f"expected({name})" for name in metrics)]
     rows = read_rows(store, metrics=names, **chosen)
@@ -140,7 +140,7 @@ def read_expected(store: Store, *, metrics: Sequence[str] = (), **chosen: Any) -
         foreseen.select(*on, "expected"), on=on, how="inner", maintain_order="left"
     )
     waiting = foreseen.join(observed, on=on, how="anti", maintain_order="left")
-    # The definition there is that of the expected metric, not of the observed one.
+    # The definition belongs to the expected metric, not to the observed one.
     unknown = pl.lit(None, pl.Float64), pl.lit(None, pl.String)
     waiting = waiting.with_columns(value=unknown[0], definition=unknown[1])
     both = pl.concat([observed, waiting])
@@ -190,7 +190,7 @@ def _match_slices(texts: Sequence[str], slices: Sequence[str]) -> list[str]:
 
 
 def _format_value(value: object) -> str:
-    """Return the value of a key as a user types it on the command line."""
+    """Return the value of a key as typed on the command line."""
     return json.dumps(value) if value is None or isinstance(value, bool) else str(value)
 
 
@@ -212,7 +212,7 @@ def expand_slices(frame: pl.DataFrame, *, short: bool) -> pl.DataFrame:
     ]
     lead = ["job", "period", *expanded, "evaluated_at"]
     wide = frame.with_columns(columns)
-    # By name and not by pl.col, which reads a key such as ^.*$ as a pattern.
+    # Not by pl.col, which takes a key such as ^.*$ as a pattern.
     wide = pl.DataFrame({n: wide[n] for n in [*lead, *(n for n in frame.columns if n not in lead)]})
     return wide if not short else wide.drop(_list_hidden(frame, keep_slice=expanded != keys))
 
@@ -235,7 +235,7 @@ def _list_hidden(frame: pl.DataFrame, *, keep_slice: bool) -> set[str]:
 
 
 def list_definition_changes(frame: pl.DataFrame) -> Iterator[str]:
-    """Yield a note per change of a metric's definition; values across it are not comparable."""
+    """Yield a note for each change of a definition; values before and after are not comparable."""
     names = {text: ", ".join(json.loads(text)) for text in frame["slice"].unique()}
     rows = frame.sort("period").with_columns(
         keys=pl.col("slice").replace_strict(names, return_dtype=pl.String),
@@ -274,7 +274,7 @@ def draw_values(frame: pl.DataFrame, *, color: bool, most: int = 8) -> str:
 
 
 def _draw_chart(title: str, rows: pl.DataFrame, *, color: bool, most: int) -> str:
-    """Draw the values of one metric of one job, of up to ``most`` lines."""
+    """Draw the values of one metric of one job, with at most ``most`` lines."""
     plotext: Any = import_module("plotext")
 
     periods = rows["period"].unique().sort().to_list()
