@@ -1,1 +1,1 @@
-"""Alarms: which slices got worse over time, by tests that keep false alarms rare."""
+"""Alarms: tests that find slices which got worse over time, with few false alarms."""

@@ -14,10 +14,11 @@ def decompose_change(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
     Returns
     -------
     polars.DataFrame
-        ``slice``, ``mix`` (its share of the rows changed) and ``quality`` (its value changed), the
-        largest contribution first. Their sum over all slices is the change of the mean of the
-        values, weighted by rows: exactly that of a metric which is a mean over rows, and nearly
-        that of others, such as an area under a curve. A slice that is new or gone has a mix only.
+        ``slice``, ``mix`` (from the change of its share of rows) and ``quality`` (from the change
+        of its value), the largest contribution first. All contributions sum to the change of the
+        mean of values, weighted by rows. This is the metric's change if the metric is a mean over
+        rows, and close to it otherwise, for example for an area under a curve. A slice that is
+        new or gone has only a mix.
 
     References
     ----------

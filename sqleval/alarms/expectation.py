@@ -1,4 +1,4 @@
-"""What to expect of gates: false alarms a year, and the smallest drop that is found in time."""
+"""Predicts the false alarms of gates in a year, and the smallest drop that they find in time."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ POWER = 0.8
 
 
 class ExpectedAlarms(NamedTuple):
-    """What a gate does in a year in which nothing changes, and what it finds.
+    """The false alarms of a gate in a year without changes, and the smallest drop that it finds.
 
     Attributes
     ----------
     alarms, periods : float
-        Expected false alarms a year (a slice that begins to fail), and periods with one or more.
+        Expected false alarms a year (slices that begin to fail), and periods with one or more.
     drop : float
-        The smallest change for the worse that is found in time with a probability of 80 %, in the
-        median slice.
+        The smallest change for the worse, in the median slice, that the gate finds in time with a
+        probability of 80 %.
     """
 
     alarms: float
@@ -56,7 +56,7 @@ def compute_run_probability(p: Array, length: int, trials: int) -> Array:
     >>> compute_run_probability(half, 2, 3).tolist()
     [0.375]
     """
-    # by_run[k]: no run yet, and the last k trials are successes.
+    # by_run[k] is the probability of no run yet and exactly k successes at the end.
     by_run = [np.ones_like(p), *(np.zeros_like(p) for _ in range(length - 1))]
     for _ in range(trials):
         none: Array = sum(by_run[1:], by_run[0])
@@ -67,12 +67,12 @@ def compute_run_probability(p: Array, length: int, trials: int) -> Array:
 def expect_of_limit(
     margin: Array, spread: Array, *, in_a_row: int, periods: float, reach: int
 ) -> ExpectedAlarms:
-    """Return what to expect of a gate that compares single values with a limit.
+    """Predict the alarms of a gate that compares single values with a limit.
 
     Parameters
     ----------
     margin : Array
-        By how much the mean of each slice is better than its limit.
+        The difference by which the mean of each slice is better than its limit.
     spread : Array
         The standard deviation of the difference between value and limit, by slice.
     in_a_row : int
@@ -80,7 +80,7 @@ def expect_of_limit(
     periods : float
         Periods a year.
     reach : int
-        In how many periods a drop should be found.
+        The number of periods within which a drop should be found.
 
     Examples
     --------
@@ -105,14 +105,14 @@ def expect_of_limit(
 def expect_of_watch(
     frame: pl.DataFrame, rule: Rule, scale: Scale, *, periods: float, reach: int
 ) -> ExpectedAlarms | None:
-    """Return what to expect of a watch, or None if the past is too short.
+    """Predict the alarms of a watch; return None if the past is too short.
 
     Parameters
     ----------
     frame : polars.DataFrame
-        As in `sqleval.alarms.watch.watch_slices`. The last periods without an alarm are taken.
+        As in `sqleval.alarms.watch.watch_slices`. The last periods without an alarm are used.
     rule, scale : Rule, Scale
-        As there.
+        As in `watch_slices`.
     periods, reach
         As in `expect_of_limit`.
     """

@@ -1,4 +1,4 @@
-"""Scales without ends on which estimates are nearly normal, and standard errors from intervals."""
+"""Transforms values to scales on which estimates are nearly normal, with standard errors."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ if TYPE_CHECKING:
 
 
 class Scale(NamedTuple):
-    """The logit of the share of a range, the logarithm of a positive value, or the value itself.
+    """A logit within a range, the logarithm of a positive value, or the value itself.
 
     Attributes
     ----------
     least, most : float or None
-        The ends of the range of the values; None where it has none.
+        The ends of the range of the values; None for an end that does not exist.
     """
 
     least: float | None = None
     most: float | None = None
 
     def transform(self, value: pl.Expr) -> pl.Expr:
-        """Return values on the scale; those at an end of the range are infinite.
+        """Return values on the scale; values at an end of the range become infinite.
 
         Examples
         --------
@@ -41,7 +41,7 @@ class Scale(NamedTuple):
         return ((value - self.least) / (self.most - value)).log()
 
     def restore(self, at: Array) -> Array:
-        """Return the values of places on the scale.
+        """Return the values at positions on the scale.
 
         Examples
         --------
@@ -56,7 +56,7 @@ class Scale(NamedTuple):
         return self.least + (self.most - self.least) * special.expit(at)
 
     def find_slope(self, value: pl.Expr) -> pl.Expr:
-        """Return the derivative of the scale, by which a standard error of a value is multiplied.
+        """Return the derivative of the scale, which converts a value's standard error.
 
         Examples
         --------
@@ -84,7 +84,7 @@ def find_scale(header: Mapping[str, object]) -> Scale:
 
 
 def add_estimates(frame: pl.DataFrame, scale: Scale, ci: float) -> pl.DataFrame:
-    """Add the estimates of values on a scale, and their variances from intervals.
+    """Add estimates on a scale, and their variances computed from intervals.
 
     Parameters
     ----------
@@ -98,13 +98,14 @@ def add_estimates(frame: pl.DataFrame, scale: Scale, ci: float) -> pl.DataFrame:
     Returns
     -------
     polars.DataFrame
-        The rows with ``estimate`` and ``variance``, which are NULL where there is no interval, or
-        the value is an end of its range, so that it has no place on the scale.
+        The rows with ``estimate`` and ``variance``. Both are NULL without an interval, or if the
+        value is an end of its range and thus infinite on the scale.
 
     Notes
     -----
-    Wilson's interval gives back the counts of its rate. A rate then has the logit of Haldane (1956)
-    and Anscombe (1956), with a half added to both counts, which is finite for a rate of 0 or 1.
+    The counts of a rate are recovered from Wilson's interval. The estimate is then the logit of
+    Haldane (1956) and Anscombe (1956), with a half added to both counts, which is finite for rates
+    of 0 and 1, too.
 
     Examples
     --------
@@ -119,7 +120,7 @@ def add_estimates(frame: pl.DataFrame, scale: Scale, ci: float) -> pl.DataFrame:
     ends = [pl.when(each.is_finite()).then(each) for each in ends]
     sides = pl.max_horizontal(ends[2] - ends[1], ends[1] - ends[0])
     sides = pl.coalesce((ends[2] - ends[0]) / 2, sides)
-    # An interval that is symmetric around the value may be cut at the end of the range.
+    # A symmetric interval may be clipped at the end of the range, so take the longer side.
     longer = pl.max_horizontal(high - value, value - low) * scale.find_slope(value)
     method = pl.col("method").str
     is_symmetric = method.contains("normal") | (
@@ -128,7 +129,7 @@ def add_estimates(frame: pl.DataFrame, scale: Scale, ci: float) -> pl.DataFrame:
     error = pl.when(is_symmetric).then(longer).otherwise(sides) / z
     estimate, variance = ends[1], error.pow(2)
     if scale.least == 0 and scale.most == 1:
-        # low high = p^2 / (1 + z^2 / n), and the same for the other share.
+        # low * high = p^2 / (1 + z^2 / n), and likewise for the complements.
         is_small = value <= 0.5
         product = (1 - low) * (1 - high)
         ratio = (

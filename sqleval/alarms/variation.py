@@ -1,4 +1,4 @@
-"""Variation between periods beyond sampling error, estimated by moments and pooled over slices."""
+"""Estimates the variance between periods beyond sampling error, by moments, pooled over slices."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MAX_CORRELATION = 0.9
 
 
 class Sums(NamedTuple):
-    """Weighted sums over periods: one number per slice each.
+    """Weighted sums over periods, each an array with one number per slice.
 
     Attributes
     ----------
@@ -27,8 +27,8 @@ class Sums(NamedTuple):
     error, error_square : Array
         Sums of a v and a^2 v, where v is the variance of x.
     pairs, later, earlier, product : Array
-        Number of pairs of neighbouring periods, and the sums over them of x in the later one, in
-        the earlier one, and of their product.
+        Number of pairs of neighbouring periods, and the sums over these pairs of the later x, of
+        the earlier x, and of their product.
     """
 
     periods: Array
@@ -57,7 +57,7 @@ class Sums(NamedTuple):
 
     @property
     def share(self) -> Array:
-        """By how much a variance between periods counts in that of the mean: 1 / periods."""
+        """The factor of the variance between periods in the variance of the mean: 1 / periods."""
         with np.errstate(all="ignore"):
             return self.square / self.weight**2
 
@@ -70,9 +70,9 @@ class Variation(NamedTuple):
     tau_squared : Array
         The variance between periods of each slice.
     variance : Array
-        The variance of that estimate.
+        The variance of the estimate ``tau_squared``.
     correlation : float
-        The correlation between neighbouring periods, of all slices.
+        The correlation between neighbouring periods, pooled over all slices.
     """
 
     tau_squared: Array
@@ -80,9 +80,9 @@ class Variation(NamedTuple):
     correlation: float
 
     def inflate(self, share: Array) -> Array:
-        """Return by how much ``tau_squared`` counts in the variance of a mean over periods.
+        """Return the factor of ``tau_squared`` in the variance of a mean over periods.
 
-        It is ``share``, or 1 / periods, for independent periods; here they are those of an
+        For independent periods it is ``share``, or 1 / periods. Here periods are modelled as an
         autoregressive process of first order.
         """
         rho, count = self.correlation, 1 / share
@@ -91,12 +91,12 @@ class Variation(NamedTuple):
 
 
 def collect_terms(weight: Array, value: Array, error: Array) -> Sums:
-    """Return the terms of the sums over periods.
+    """Return the terms that `Sums` adds up over periods.
 
     Parameters
     ----------
     weight, value, error : Array
-        Weights, estimates and their variances, by slice (rows) and period (columns); NaN where a
+        Weights, estimates and their variances, by slice (rows) and period (columns); NaN if a
         slice has no estimate.
     """
     is_present = np.isfinite(value) & np.isfinite(error) & (weight > 0)
@@ -111,7 +111,7 @@ def collect_terms(weight: Array, value: Array, error: Array) -> Sums:
 
 
 def estimate_between_variance(value: Array, variance: Array) -> float:
-    """Return the variance between true values from estimates with known variances.
+    """Estimate the variance between true values from estimates with known variances.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ def estimate_between_variance(value: Array, variance: Array) -> float:
     Returns
     -------
     float
-        By the method of moments, at least 0; 0 for a single estimate.
+        The moment estimate, at least 0; 0 for a single estimate.
 
     References
     ----------
@@ -146,7 +146,7 @@ def estimate_between_variance(value: Array, variance: Array) -> float:
 
 
 def estimate_variation(sums: Sums) -> Variation:
-    """Estimate the variance between periods of each slice, shrunk towards that of all slices.
+    """Estimate the variance between periods of each slice, shrunk towards the pooled variance.
 
     Parameters
     ----------
@@ -156,8 +156,8 @@ def estimate_variation(sums: Sums) -> Variation:
     Returns
     -------
     Variation
-        A slice's own estimate counts as much as slices differ in their true variances by more than
-        chance. NaN where no slice has two periods.
+        A slice's own estimate counts the more, the more the slices' variances differ beyond chance.
+        NaN if no slice has two periods.
 
     References
     ----------
@@ -183,7 +183,7 @@ def estimate_variation(sums: Sums) -> Variation:
         sampling = sums.error / sums.weight
         pooled, total, nowhere = 0.0, 0.0, np.full_like(estimates, np.nan)
         uncertainty, weight = nowhere, nowhere
-        # The uncertainty of an estimate depends on the common variance, and that on them.
+        # Iterate: the uncertainty of an estimate depends on the pooled variance, and vice versa.
         for _ in range(3):
             uncertainty = 2 * (sampling + pooled) ** 2 / freedom
             weight = np.where(np.isfinite(estimates) & (uncertainty > 0), 1 / uncertainty, 0.0)
@@ -197,23 +197,24 @@ def estimate_variation(sums: Sums) -> Variation:
         shrunk = pooled + trust * (np.where(is_present, estimates, pooled) - pooled)
         variance = trust * np.where(is_present, uncertainty, 0.0) + (1 - trust) ** 2 / total
     correlation = _estimate_correlation(sums, pooled, weight)
-    # A slice without a past of its own varies as the others do, and by how they differ.
+    # A slice without a past has the pooled variance, with the variance between slices added to
+    # its uncertainty.
     variance = np.where(is_present, variance, between + 1 / total)
     return Variation(np.maximum(shrunk, 0.0), variance, correlation)
 
 
 def _estimate_correlation(sums: Sums, tau_squared: float, weight: Array) -> float:
-    """Return the correlation between neighbouring periods, of all slices together.
+    """Return the correlation between neighbouring periods, pooled over all slices.
 
-    It is 0 unless the variance between periods is more than two standard errors above 0: the ratio
-    of two small numbers says nothing.
+    It is 0 unless the variance between periods is more than two standard errors above 0, because
+    the ratio of two small numbers would be noise.
     """
     if tau_squared <= 2 / weight.sum() ** 0.5:
         return 0.0
     with np.errstate(all="ignore"):
         mean = sums.mean
         products = sums.product - mean * (sums.later + sums.earlier) + sums.pairs * mean**2
-        # The mean is that of the same periods: deviations from it are a little opposed.
+        # Correct for a bias: deviations from the mean of the same periods correlate negatively.
         covariances = products / sums.pairs + sums.sampling_variance + sums.share * tau_squared
     is_known = np.isfinite(covariances) & (weight > 0)
     if not is_known.any():

@@ -1,4 +1,4 @@
-"""Watches slices over time: which are worse than their baseline, since when and by how much."""
+"""Watches slices over time: finds those worse than their baseline, since when and by how much."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 #: The least number of periods of a baseline.
 MIN_BASELINE = 7
-#: An alarm stays open while the mean of its last periods, up to this many, is still worse at this
-#: level, without an adjustment, and by half the least effect.
+#: An alarm stays open while the mean of its last periods (at most this number) is worse by half the
+#: least effect, in a test of this level without adjustment.
 _RECENT, _RECENT_LEVEL = 7, 0.2
 
-#: The results that an open alarm does not have.
+#: Columns of the result that are NULL for an open alarm.
 _OF_WINDOWS = ("window", "p_adjusted")
 
 RESULT = pl.Schema(
@@ -42,20 +42,20 @@ RESULT = pl.Schema(
 
 
 class Rule(NamedTuple):
-    """When a slice is worse than its baseline.
+    """The rule by which a slice is worse than its baseline.
 
     Attributes
     ----------
     direction : {"higher", "lower"}
-        Which values are better.
+        Whether higher or lower values are better.
     by : float
-        The least effect: the mean must be worse by at least this much, in units of the value.
+        The least effect: the mean must be worse by at least this difference of values.
     windows : tuple of int
-        Numbers of last periods whose means are compared with the baseline.
+        Lengths of the windows, in periods, whose means are compared with the baseline.
     level : float
-        The probability of an alarm in a period, over all slices and windows, if none got worse.
+        The probability of an alarm in a period, over all slices and windows, if no slice got worse.
     previous : int
-        How many periods before the windows are the baseline.
+        The number of periods before the windows that make up the baseline.
     baseline : tuple of str or None
         The first and the last period of the baseline, instead of ``previous``.
     """
@@ -85,7 +85,7 @@ class _Grid:
         estimate = columns["estimate"]
         with np.errstate(all="ignore"):
             count = np.maximum(np.isfinite(estimate).sum(axis=1, keepdims=True), 1)
-            # Differences from a number near all of them keep the digits of the sums of squares.
+            # Centre the estimates, so that sums of squares lose no digits.
             self.centre = np.nansum(estimate, axis=1, keepdims=True) / count
         self.terms = collect_terms(columns["n"], estimate - self.centre, columns["variance"])
         #: Whether a slice has an estimate in a period.
@@ -96,9 +96,9 @@ class _Grid:
             np.cumsum(term, axis=1, out=total[:, 1:])
 
     def add_up(self, first: Indices, after: int) -> Sums:
-        """Return the sums from a period on, by slice, to the one before ``after``.
+        """Return the sums by slice, from period ``first`` to the one before ``after``.
 
-        With a row of first periods per window, the sums have a row each.
+        If ``first`` has a row per window, the sums have a row per window, too.
         """
         rows = np.arange(len(self.slices))
         end = np.full_like(first, after)
@@ -106,7 +106,7 @@ class _Grid:
 
 
 class _Baseline:
-    """The sums over the periods of the baseline, which leaves out those of alarms."""
+    """The sums over the periods of the baseline, which leaves out periods with alarms."""
 
     def __init__(self, grid: _Grid, rule: Rule) -> None:
         self.grid, self.rule = grid, rule
@@ -116,13 +116,13 @@ class _Baseline:
             self.first, self.last = find_range(grid.periods, *rule.baseline)
             self.is_good[:, : self.first] = self.is_good[:, self.last :] = False
         shape = len(grid.slices), len(grid.periods) + 1
-        #: The number of good periods before each period, and the sums over the first of them.
+        #: The number of good periods before each period, and sums over the first good periods.
         self.counts = np.zeros(shape, dtype=np.int64)
         self.sums = np.zeros((len(grid.terms), *shape))
         self.rebuild(np.arange(shape[0]))
 
     def rebuild(self, rows: Indices) -> None:
-        """Compute the sums of some slices anew, after the good periods of these have changed."""
+        """Compute the sums of some slices anew, after their good periods have changed."""
         good = self.is_good[rows]
         self.counts[rows, 1:] = np.cumsum(good, axis=1)
         order = np.argsort(~good, axis=1, kind="stable")
@@ -131,7 +131,7 @@ class _Baseline:
             total[rows, 1:] = np.cumsum(np.take_along_axis(chosen, order, axis=1), axis=1)
 
     def add_up(self, before: int) -> Sums:
-        """Return the sums over the baseline of windows that start at a period."""
+        """Return the sums over the baseline for windows that start at a period."""
         rows = np.arange(len(self.grid.slices))
         last = self.counts[:, before]
         first = np.zeros_like(last)
@@ -141,16 +141,16 @@ class _Baseline:
 
 
 def find_range(periods: pl.Series, first: str, last: str) -> tuple[int, int]:
-    """Return the index of the first period of a range, and the one after its last period."""
+    """Return the index of the first period of a range, and the index after its last period."""
     inside = (periods >= first) & ((periods <= last) | periods.str.starts_with(last))
     chosen = inside.arg_true()
     return (0, 0) if chosen.is_empty() else (int(chosen[0]), int(chosen[-1]) + 1)
 
 
 class Comparison(NamedTuple):
-    """Recent means against their baselines, by slice: on the scale, and the p-value.
+    """Recent means and baselines by slice, on the scale, with p-values.
 
-    Of several windows, ``mean`` and ``p_value`` have a row each.
+    With several windows, ``mean`` and ``p_value`` have a row per window.
     """
 
     baseline: Array
@@ -158,7 +158,7 @@ class Comparison(NamedTuple):
     p_value: Array
 
     def restore(self, scale: Scale, centre: Array, sign: int) -> tuple[Array, Array, Array]:
-        """Return baseline and mean as values, and by how much the mean is worse."""
+        """Return baseline and mean as values, and the difference by which the mean is worse."""
         baseline, mean = scale.restore(self.baseline + centre), scale.restore(self.mean + centre)
         return baseline, mean, sign * (baseline - mean)
 
@@ -166,14 +166,14 @@ class Comparison(NamedTuple):
 def compare_means(recent: Sums, base: Sums, variation: Variation, sign: int) -> Comparison:
     """Test whether recent means are worse than those of baselines.
 
-    Student's t distribution, with the degrees of freedom that the variance of the difference has by
-    Satterthwaite (1946), doi:10.2307/3002019: sampling variances are known, and the variance
-    between periods is an estimate.
+    The test uses Student's t distribution with Satterthwaite's degrees of freedom (1946,
+    doi:10.2307/3002019): sampling variances count as known, the variance between periods as
+    estimated.
     """
     with np.errstate(all="ignore"):
         share = variation.inflate(recent.share) + variation.inflate(base.share)
-        # The standard error of one period is uncertain, and often small where the value is low:
-        # it counts at least as much as a period of the baseline with as many rows.
+        # The standard error of a single period is uncertain, and often small if the value is low.
+        # Use at least that of a baseline period with as many rows.
         usual = base.error / base.periods / recent.weight
         sampling = np.where(
             recent.periods == 1,
@@ -191,8 +191,8 @@ def compare_means(recent: Sums, base: Sums, variation: Variation, sign: int) -> 
 def list_windows(rule: Rule, past: int, start: int = 0) -> list[int]:
     """Return the windows for which a past of this length is long enough.
 
-    A window must leave as many periods before it, and at least the least baseline; if the baseline
-    is fixed, its windows start after it.
+    At least as many periods must precede a window as it has itself, and at least `MIN_BASELINE`. If
+    the baseline is fixed, windows start after it.
     """
     if rule.baseline is not None:
         return [w for w in rule.windows if past - w >= start]
@@ -200,21 +200,21 @@ def list_windows(rule: Rule, past: int, start: int = 0) -> list[int]:
 
 
 def watch_slices(frame: pl.DataFrame, rule: Rule, scale: Scale) -> pl.DataFrame:
-    """Return which slices are worse than their baseline, period by period.
+    """Return, for each period and slice, whether the slice is worse than its baseline.
 
-    Each period, the means of the last periods (of several windows) are compared with the baseline,
+    In each period, the means over several windows of last periods are compared with the baseline,
     by one-sided tests whose variance includes the variation between periods. Holm's method adjusts
-    their p-values for the slices and windows. Windows of growing length find sudden drops and slow
+    the p-values for the slices and windows. Windows of several lengths find sudden drops and slow
     drifts (a window-limited generalised likelihood ratio). Once a slice is worse, it stays so until
-    its last periods are not, and its periods meanwhile belong to no baseline.
+    its last periods are no longer worse. These periods belong to no baseline.
 
     Parameters
     ----------
     frame : polars.DataFrame
         One row per slice and period: ``slice``, ``period``, ``n``, ``estimate`` and ``variance``
-        (of `sqleval.alarms.scales.add_estimates`).
+        (from `sqleval.alarms.scales.add_estimates`).
     rule : Rule
-        When a slice is worse.
+        The rule by which a slice is worse.
     scale : Scale
         The scale of the estimates.
 
@@ -222,10 +222,10 @@ def watch_slices(frame: pl.DataFrame, rule: Rule, scale: Scale) -> pl.DataFrame:
     -------
     polars.DataFrame
         The slices and periods in the order of time, with ``baseline``, ``mean``, ``worse_by``,
-        ``window``, ``p_adjusted``, ``is_worse`` (NULL where nothing can be compared) and ``since``.
-        They are those of the window with the smallest p-value. Where an alarm stays open, they
-        are those of its last periods, at most 7, and ``window`` and ``p_adjusted`` are NULL: what
-        keeps it open is another test.
+        ``window``, ``p_adjusted``, ``is_worse`` (NULL if nothing can be compared) and ``since``.
+        The values belong to the window with the smallest p-value. While an alarm stays open, they
+        belong to its last periods, at most 7, and ``window`` and ``p_adjusted`` are NULL, because
+        another test keeps it open.
 
     References
     ----------
@@ -252,7 +252,7 @@ def watch_slices(frame: pl.DataFrame, rule: Rule, scale: Scale) -> pl.DataFrame:
 
 
 class _Reference(NamedTuple):
-    """The baseline of a period; the sign is -1 where lower values are better."""
+    """The baseline of a period; the sign is -1 if lower values are better."""
 
     base: Sums
     variation: Variation
@@ -260,7 +260,7 @@ class _Reference(NamedTuple):
 
 
 class _PeriodResults(NamedTuple):
-    """The results of one period, by slice; NaN where nothing can be compared."""
+    """The results of one period, by slice; NaN if nothing can be compared."""
 
     baseline: Array
     mean: Array
@@ -271,10 +271,10 @@ class _PeriodResults(NamedTuple):
 
 
 def _watch_periods(grid: _Grid, rule: Rule, scale: Scale) -> tuple[list[_PeriodResults], Indices]:
-    """Return the results of the periods, and when the open alarm of each slice began, or -1."""
+    """Return the results by period, and the index at which each slice's open alarm began, or -1."""
     baseline = _Baseline(grid, rule)
     start = np.full(len(grid.slices), -1)
-    # An alarm that is over must not begin again through windows that reach back to it.
+    # After an alarm has ended, no window may reach back to it and start it again.
     over = np.zeros_like(start)
     results: list[_PeriodResults] = []
     starts: list[Indices] = []
@@ -328,7 +328,7 @@ def _judge_period(
     reference: _Reference,
     over: Indices,
 ) -> _PeriodResults:
-    """Return for each slice the window with the smallest p-value, or that of an alarm."""
+    """Return for each slice the results of the window with the smallest p-value, or of an alarm."""
     nothing = np.full(len(grid.slices), np.nan)
     if not windows:
         return _PeriodResults(nothing, nothing, nothing, nothing, nothing, np.isfinite(nothing))
@@ -347,7 +347,7 @@ def _judge_period(
 
 
 def _add_up_windows(grid: _Grid, now: int, lengths: Indices, over: Indices) -> Sums:
-    """Return the sums over windows that end now; none if most of its periods have no estimate."""
+    """Return the sums over windows that end now; 0 if half of a window has no estimates."""
     sums = grid.add_up(np.clip(over, now + 1 - lengths, now + 1), now + 1)
     is_used = grid.is_present[:, now] & (2 * sums.periods > lengths)
     return Sums(*np.where(is_used, sums, 0.0))
@@ -362,7 +362,7 @@ def _check_open_alarms(
     result: _PeriodResults,
     start: Indices,
 ) -> tuple[_PeriodResults, Flags]:
-    """Return which alarms stay open, and the results with the means of their last periods."""
+    """Return the results with the means of open alarms' last periods, and flags of these alarms."""
     is_open = start >= 0
     recent = grid.add_up(np.where(is_open, np.maximum(start, now + 1 - _RECENT), now), now + 1)
     compared = compare_means(recent, *reference)
@@ -374,6 +374,6 @@ def _check_open_alarms(
         name: np.where(stays, value, getattr(result, name))
         for name, value in zip(names, values, strict=True)
     }
-    # Those of the windows: they decide when an alarm begins, not whether it stays open.
+    # The windows decide only when an alarm begins, not whether it stays open.
     unused = {name: np.where(stays, np.nan, getattr(result, name)) for name in _OF_WINDOWS}
     return result._replace(**shown, **unused), stays
