@@ -1,1 +1,1 @@
-"""Statistical inference from small tables: tests, intervals of replicates, sample sizes."""
+"""Statistical inference from small tables: tests, intervals from replicates, sample sizes."""

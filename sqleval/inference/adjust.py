@@ -1,4 +1,4 @@
-"""Adjustment of p-values for several tests, as Polars expressions: Holm, Benjamini-Hochberg."""
+"""Adjusts p-values for several tests, as Polars expressions: Holm, Benjamini-Hochberg."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _adjust_benjamini_hochberg(p_values: pl.Expr, place: pl.Expr, count: pl.Expr
     return (p_values * count / (place + 1)).cum_min(reverse=True)
 
 
-#: By name: from ascending p-values, their places from 0 and their number.
+#: Methods by name: functions of ascending p-values, their positions from 0 and their number.
 _METHODS: Mapping[str, Callable[[pl.Expr, pl.Expr, pl.Expr], pl.Expr]] = {
     "none": lambda p_values, place, count: p_values,
     "bonferroni": _adjust_bonferroni,
@@ -63,18 +63,18 @@ def check_adjustment(method: str | None) -> str:
 def adjust_p_values(p_values: pl.Expr, method: str | None = "holm") -> pl.Expr:
     """Return p-values adjusted for their number.
 
-    NULL and NaN stay NULL and do not count as tests. The adjusted values are never below the raw
-    ones, at most 1, and in the same order.
+    NULL and NaN become NULL and do not count as tests. Adjusted values are at least the raw values,
+    at most 1, and in the same order.
 
     Parameters
     ----------
     p_values : polars.Expr
         A column of p-values. ``.over(keys)`` on the result adjusts within groups.
     method : {"holm", "benjamini_hochberg", "bonferroni", "none"}
-        ``holm`` and ``bonferroni`` bound the probability of any false rejection (Holm rejects
-        whatever Bonferroni does, and more); ``benjamini_hochberg`` (also ``bh``) bounds the
-        expected share of false ones among the rejections, for independent or positively
-        dependent tests.
+        ``holm`` and ``bonferroni`` bound the probability of any false rejection; Holm rejects all
+        that Bonferroni rejects, and more. ``benjamini_hochberg`` (also ``bh``) bounds the expected
+        share of false rejections among all rejections, for independent or positively dependent
+        tests.
 
     Raises
     ------
@@ -98,7 +98,7 @@ def adjust_p_values(p_values: pl.Expr, method: str | None = "holm") -> pl.Expr:
     adjusted = _METHODS[check_adjustment(method)](
         ascending, pl.int_range(pl.len()), valid_p_values.count()
     )
-    # Equal p-values get the same adjusted value, whichever place each of them has.
+    # Equal p-values get the same adjusted value, so the order of ties does not matter.
     place = valid_p_values.rank("ordinal").cast(pl.Int64) - 1
     return adjusted.clip(0.0, 1.0).gather(place)
 
@@ -106,7 +106,7 @@ def adjust_p_values(p_values: pl.Expr, method: str | None = "holm") -> pl.Expr:
 def adjust_by_holm(p_values: Array) -> Array:
     """Return an array of p-values adjusted for their number, as `adjust_p_values` does.
 
-    NaN stay NaN. An expression of Polars takes many times as long for a few p-values.
+    NaN stay NaN. For a few p-values an expression of Polars takes many times as long.
 
     Examples
     --------
@@ -115,7 +115,7 @@ def adjust_by_holm(p_values: Array) -> Array:
     [0.03, 0.06, 0.06]
     """
     flat = p_values.ravel()
-    order = np.argsort(flat, kind="stable")  # NaN come last, and so does what follows from them
+    order = np.argsort(flat, kind="stable")  # NaN come last, so they do not affect other values
     factors = np.isfinite(flat).sum() - np.arange(len(flat))
     adjusted = np.empty_like(flat)
     adjusted[order] = np.clip(np.maximum.accumulate(flat[order] * factors), 0.0, 1.0)
@@ -137,8 +137,8 @@ def add_adjusted_p_values(
     method : str, optional
         As in `adjust_p_values`.
     by : sequence of str
-        Keys of the groups; those that are not columns of the frame are left out, so that a
-        comparison without slices and models is one group.
+        Keys of the groups. Keys that are not columns of the frame are ignored, so a comparison
+        without slices and models is one group.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""How many rows show a difference of two ROC AUCs, from the AUCs and the prevalence alone.
+"""Computes the rows needed to show a difference of two ROC AUCs, from AUCs and prevalence alone.
 
-With predictions at hand, `sample_size.find_rows` and DeLong's standard error need no model of the
-scores.
+If predictions are at hand, `sample_size.find_rows` with DeLong's standard error is better, because
+it needs no model of the scores.
 """
 
 from __future__ import annotations
@@ -33,8 +33,9 @@ def compute_auc_variance(
     prevalence : array_like
         Share of positives.
     model : {"exponential", "binormal", "rating"}
-        ``exponential``: Hanley and McNeil's, cautious if positives are few; ``binormal``: normal
-        scores of equal variance; ``rating``: Obuchowski's, for scores of few levels.
+        ``exponential``: Hanley and McNeil's model, conservative if positives are few;
+        ``binormal``: normal scores of equal variance; ``rating``: Obuchowski's model, for scores
+        with few levels.
 
     Returns
     -------
@@ -91,12 +92,12 @@ def find_rows_for_auc(
     power: float = 0.8,
     alternative: str = "two-sided",
 ) -> Array:
-    """Return the rows needed to see that two ROC AUCs differ.
+    """Return the number of rows needed to detect that two ROC AUCs differ.
 
     Parameters
     ----------
     auc, baseline_auc : array_like
-        The two AUCs if they differ, from 0.5 to 1.
+        The two AUCs under the alternative, from 0.5 to 1.
     prevalence : array_like
         Share of positives.
     correlation : array_like
@@ -110,8 +111,8 @@ def find_rows_for_auc(
     Returns
     -------
     array
-        All rows, positives and negatives; for different rows those of each model. Whole numbers,
-        infinite for equal AUCs.
+        The number of positives and negatives together; for different rows, the number of each
+        model. Whole numbers, infinite for equal AUCs.
 
     References
     ----------
@@ -130,6 +131,6 @@ def find_rows_for_auc(
     with np.errstate(all="ignore"):
         both = variance + null - 2 * together * np.sqrt(variance * null)
         is_defined = np.abs(together) < 1
-        # If the models are equal, both have the baseline's AUC.
+        # Under the null hypothesis both models have the baseline's AUC.
         scale = at_level * np.sqrt(2 * null * keep_defined(1 - together, is_defined))
         return round_up(divide_squared(scale + at_power * np.sqrt(both), area - base))

@@ -1,4 +1,4 @@
-"""Bands of a curve from replicates of it: pointwise, and simultaneous for the whole curve."""
+"""Computes bands of a curve from its replicates: pointwise, and simultaneous for the curve."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from sqleval.inference.libraries import Array, ArrayLike, Flags
 
 
-#: Replicates that differ by less are equal, but for rounding.
+#: Replicates that differ by less are equal except for rounding.
 _ROUNDING = 1e-13
 
 
 class Band(NamedTuple):
     """Ends of a band at each point of a curve, and the multiple of the standard error.
 
-    The ends are NaN at a point without replicates (of a simultaneous band: with fewer than two),
+    The ends are NaN at a point without replicates, or, in a simultaneous band, with fewer than two.
     ``critical`` is NaN for a pointwise band.
     """
 
@@ -48,10 +48,10 @@ def find_pointwise_band(
     ci : float
         Confidence level.
     limits : (float, float)
-        What values can be, such as 0 and 1.
+        The least and largest possible values, such as 0 and 1.
     least_error : array_like
-        The interval has at least the width that this standard error gives, to either side of the
-        median, per point and slice.
+        A standard error per point and slice. The interval is at least as wide as it gives, on
+        either side of the median.
 
     References
     ----------
@@ -84,8 +84,8 @@ def find_simultaneous_band(
 ) -> Band:
     """Return a band that covers the whole curve with probability ``ci`` (sup-t, or max-|t|).
 
-    The band is the curve -+ c standard errors of each point. The critical value c is the ``ci``
-    quantile, over the replicates, of the largest distance of a replicate from the curve in
+    The band is the curve plus and minus c standard errors at each point. The critical value c is
+    the ``ci`` quantile, over the replicates, of a replicate's largest distance from the curve in
     standard errors.
 
     Parameters
@@ -98,15 +98,15 @@ def find_simultaneous_band(
     ci : float
         Confidence level.
     limits : (float, float)
-        What values can be, such as 0 and 1: the band is cut there.
+        The least and largest possible values, such as 0 and 1, at which the band is clipped.
     least_error : array_like
-        Standard errors are at least this, per point and slice. Where a share is 0 or 1 in the
-        sample it is so in all replicates, though the true one need not be.
+        The least standard error, per point and slice. A share that is 0 or 1 in the sample is so in
+        all replicates, although the true share may differ.
 
     Returns
     -------
     Band
-        A point without variance, such as the ends of a ROC curve, is its own band.
+        At a point without variance, such as the ends of a ROC curve, both ends are the curve.
 
     References
     ----------
@@ -132,21 +132,21 @@ def find_simultaneous_band(
 def compute_curve_p_value(
     replicates: ArrayLike, estimate: ArrayLike, *, least_error: ArrayLike = 0.0
 ) -> Array:
-    """Return the p-value of a curve of differences: that it is 0 everywhere.
+    """Return the p-value of the hypothesis that a curve of differences is 0 everywhere.
 
-    The statistic is the largest distance from 0 in standard errors; the p-value is the share of
-    replicates that are as far from the estimate. So it is below ``1 - ci`` where the simultaneous
-    band leaves out 0 somewhere.
+    The statistic is the largest distance from 0 in standard errors. The p-value is the share of
+    replicates that are as far from the estimate, so it is below ``1 - ci`` if the simultaneous band
+    excludes 0 somewhere.
 
     Parameters
     ----------
     replicates, estimate, least_error
-        As for `find_simultaneous_band`.
+        As in `find_simultaneous_band`.
 
     Returns
     -------
     array
-        Per slice; NaN where no point varies.
+        One p-value per slice; NaN if no point varies.
 
     Examples
     --------
@@ -165,18 +165,18 @@ def compute_curve_p_value(
 
 
 def raise_bias(bias: ArrayLike, spread: ArrayLike, error: ArrayLike) -> Array:
-    """Return the bias of a curve at each point, at least that of its points on average.
+    """Return the bias at each point of a curve, raised to at least the mean bias of all points.
 
-    Where one threshold of a sample is far better than all others, replicates hardly show that the
-    best one is best by chance, too. They do at other points of the curve: the mean over these, in
-    standard errors, is the least bias in size that a point has.
+    If one threshold of a sample is far better than all others, replicates hardly show that it is
+    best partly by chance. At other points of the curve they do. So the mean bias, in standard
+    errors, is the least size of the bias at every point.
 
     Parameters
     ----------
     bias : array_like
-        How far the mean of the replicates is from the curve, points along the last axis.
+        The mean of the replicates minus the curve, points along the last axis.
     spread : array_like
-        The standard deviation of the replicates. Points without any keep their bias.
+        The standard deviation of the replicates. A point where it is 0 keeps its bias.
     error : array_like
         The standard error, at least ``spread``.
 
@@ -195,7 +195,7 @@ def raise_bias(bias: ArrayLike, spread: ArrayLike, error: ArrayLike) -> Array:
 
 
 def _standardize(values: Array, curve: Array, least_error: ArrayLike) -> tuple[Array, Array, Flags]:
-    """Return standard errors, the largest distance of each replicate in them, and what varies."""
+    """Return standard errors, each replicate's largest distance in them, and flags of variation."""
     is_used = ~np.isnan(values)
     count = is_used.sum(axis=0)
     with np.errstate(all="ignore"):
@@ -204,13 +204,13 @@ def _standardize(values: Array, curve: Array, least_error: ArrayLike) -> tuple[A
         error = np.where(count > 1, np.sqrt(squares / (count - 1)), np.nan)
         error = np.maximum(error, least_error)
         away = np.abs(values - curve) / error
-    # Rounding alone gives equal replicates a tiny error.
+    # Rounding gives equal replicates a tiny standard error.
     varies = is_used & (error > 1e-12 * np.maximum(np.abs(mean), 1e-300))
     return error, np.where(varies, away, 0).max(axis=-1, initial=0), varies
 
 
 def _find_quantiles(values: Array, shares: Sequence[float]) -> list[Array]:
-    """Return quantiles of the values along axis 0 that are not NaN, interpolated linearly.
+    """Return quantiles along axis 0, interpolated linearly, ignoring NaN.
 
     Unlike `numpy.nanquantile` it neither warns nor loops.
     """
@@ -235,7 +235,7 @@ def _read_curves(replicates: ArrayLike) -> Array:
     values = np.asarray(replicates, dtype=np.float64)
     if values.ndim < 2:
         raise RequestError(
-            "replicates of a curve: an array with the replicates along axis 0 and the points along "
-            "the last axis is needed"
+            "replicates must be an array with the replicates along axis 0 and the points of the "
+            "curve along the last axis"
         )
     return values

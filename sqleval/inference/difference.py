@@ -1,4 +1,4 @@
-"""Tests of a difference from its standard error: normal, Student's t, and against a margin."""
+"""Tests a difference by its standard error: normal, Student's t, and against a margin."""
 
 from __future__ import annotations
 
@@ -34,12 +34,13 @@ def apply_z_test(
     difference : array_like
         Estimated differences, the model's value minus the baseline's.
     stderr : array_like
-        Their standard errors. The test is undefined where one is 0, NaN or infinite.
+        Their standard errors. The test is undefined for a standard error of 0, NaN or infinity.
     alternative : {"two-sided", "greater", "less"}
         ``greater``: the difference is above 0; ``less``: it is below 0.
     ci : float
-        Confidence level of the interval: ``difference -+ z stderr``; of a one-sided alternative
-        from ``difference - z stderr`` to infinity (``greater``), or the mirror image (``less``).
+        Confidence level of the interval, which is ``difference -+ z stderr``. With a one-sided
+        alternative it reaches from ``difference - z stderr`` to infinity (``greater``), or from
+        minus infinity to ``difference + z stderr`` (``less``).
 
     Returns
     -------
@@ -79,15 +80,14 @@ def apply_t_test(
 ) -> Outcome:
     """Test whether a difference is 0, by Student's t distribution.
 
-    The paired t-test is that of the mean of row differences, its standard error and n - 1 degrees
-    of freedom.
+    For a paired t-test pass the mean of the row differences, its standard error and n - 1.
 
     Parameters
     ----------
     difference, stderr : array_like
         As in `apply_z_test`.
     df : array_like
-        Degrees of freedom; the test is undefined where there is none. Infinite ones give the
+        Degrees of freedom. The test is undefined unless they are positive. Infinity gives the
         normal distribution.
     alternative, ci
         As in `apply_z_test`.
@@ -131,8 +131,8 @@ def apply_noninferiority_test(
 ) -> Outcome:
     """Test whether a model is at most a margin worse than the baseline.
 
-    The null hypothesis is ``difference <= -margin``; a small p-value says that the model is not
-    inferior by the margin or more. Where lower values are better, pass the baseline's value minus
+    The null hypothesis is ``difference <= -margin``. A small p-value shows that the model is worse
+    by less than the margin, if at all. If lower values are better, pass the baseline's value minus
     the model's.
 
     Parameters
@@ -142,10 +142,10 @@ def apply_noninferiority_test(
     margin : float
         The largest loss that does not matter, at least 0.
     df : array_like
-        Degrees of freedom of Student's t; infinite ones give the normal distribution.
+        Degrees of freedom of Student's t; infinity gives the normal distribution.
     ci : float
-        Level of the one-sided interval. Its lower end is above ``-margin`` exactly where the
-        p-value is below ``1 - ci``.
+        Level of the one-sided interval. Its lower end is above ``-margin`` exactly if the p-value
+        is below ``1 - ci``.
 
     Returns
     -------
@@ -189,12 +189,12 @@ def apply_equivalence_test(
         As in `apply_noninferiority_test`.
     ci : float
         One minus the level of the test. The interval has the level ``2 ci - 1``, such as 90 %
-        for ``ci=0.95``: it lies within the margins exactly where the p-value is below ``1 - ci``.
+        for ``ci=0.95``. It lies within the margins exactly if the p-value is below ``1 - ci``.
 
     Returns
     -------
     Outcome
-        ``p_value`` and ``statistic`` are those of the one-sided test with the larger p-value.
+        ``p_value`` and ``statistic`` come from the one-sided test with the larger p-value.
 
     References
     ----------
@@ -217,7 +217,7 @@ def apply_equivalence_test(
 
 
 def combine_one_sided_tests(above: Outcome, below: Outcome) -> Outcome:
-    """Return the outcome of two one-sided tests: both must reject.
+    """Combine two one-sided tests, both of which must reject.
 
     Parameters
     ----------
@@ -246,18 +246,18 @@ def combine_one_sided_tests(above: Outcome, below: Outcome) -> Outcome:
 
 
 def check_margin(margin: float) -> float:
-    """Return a margin.
+    """Check a margin and return it.
 
     Raises
     ------
     RequestError
-        If it is negative or not finite.
+        If the margin is negative or not finite.
     """
     if not 0 <= margin < float("inf"):
-        raise RequestError(f"margin={margin!r}: it must be a number of at least 0, such as 0.01")
+        raise RequestError(f"margin={margin!r} must be a number of at least 0, such as 0.01")
     return margin
 
 
 def _keep_positive(stderr: Array) -> Array:
-    """Return standard errors that a statistic can be divided by, elsewhere NaN."""
+    """Return standard errors that are positive and finite, and NaN for others."""
     return keep_defined(stderr, (stderr > 0) & np.isfinite(stderr))

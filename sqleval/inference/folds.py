@@ -1,4 +1,4 @@
-"""The corrected resampled t-test: differences over folds whose training rows overlap."""
+"""Tests differences over folds with overlapping training rows: the corrected resampled t-test."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class FoldSummary(NamedTuple):
 def summarize_folds(differences: ArrayLike, ratio: ArrayLike) -> FoldSummary:
     """Return the mean of differences over folds with its corrected standard error.
 
-    With J folds the variance is ``(1 / J + n_test / n_train) s^2``: folds share training rows, so
-    that the plain ``s^2 / J`` is too small.
+    With J folds the variance is ``(1 / J + n_test / n_train) s^2``. The usual ``s^2 / J`` is too
+    small, because folds share training rows.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def summarize_folds(differences: ArrayLike, ratio: ArrayLike) -> FoldSummary:
     """
     values = np.asarray(differences, dtype=np.float64)
     if values.ndim == 0:
-        raise RequestError("differences: an array with the folds along axis 0 is needed")
+        raise RequestError("differences must be an array with the folds along axis 0")
     is_used = ~np.isnan(values)
     count = is_used.sum(axis=0)
     with np.errstate(all="ignore"):
@@ -88,8 +88,8 @@ def apply_corrected_t_test(
     Returns
     -------
     Outcome
-        ``statistic`` is t with J - 1 degrees of freedom. The test is undefined where all folds
-        have the same difference.
+        ``statistic`` is t with J - 1 degrees of freedom. The test is undefined if all folds have
+        the same difference.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""NumPy and SciPy, which the extra ``stats`` installs; imported at the first use of a name.
+"""Imports NumPy and SciPy, from the extra ``stats``, when a name of theirs is first used.
 
 The functions of `scipy.special` are enough for most modules of this package: they take arrays, and
 import in a third of the time of `scipy.stats`.
@@ -17,7 +17,7 @@ def load_library(name: Literal["numpy", "special", "stats"]) -> Any:
     Raises
     ------
     MissingExtra
-        If it cannot be imported; the message names the extra ``stats``.
+        If the library cannot be imported; the message names the extra ``stats``.
     """
     if name == "numpy":
         return import_optional("numpy", "stats", "statistical tests")
@@ -37,14 +37,14 @@ if TYPE_CHECKING:
 else:
 
     class _LazyLibrary:
-        """A library, imported at the first use of a name; names are kept as attributes."""
+        """A library that is imported when one of its names is first used."""
 
         def __init__(self, name: str) -> None:
             self.name = name
 
         def __getattr__(self, name: str) -> Any:
             attribute = getattr(load_library(self.name), name)
-            # The variation of a history asks for the same names some hundred thousand times.
+            # Keep it, because a history uses the same names some hundred thousand times.
             setattr(self, name, attribute)
             return attribute
 

@@ -1,4 +1,4 @@
-"""McNemar's test of two classifiers on the same rows, from the rows where one of them errs."""
+"""McNemar's test of two classifiers on the same rows, from the rows that only one gets right."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sqleval.inference.outcome import (
 if TYPE_CHECKING:
     from sqleval.inference.libraries import Array, ArrayLike
 
-#: Steps of the bisection for the ends of an interval: 2 / 2^60 is below a double's precision.
+#: Bisection steps for the ends of an interval: 2 / 2^60 is below a double's precision.
 _STEPS = 60
 
 
@@ -36,16 +36,17 @@ def apply_mcnemar_test(
     Parameters
     ----------
     wins, losses : array_like
-        Discordant counts: rows where only the model is right, and where only the baseline is.
+        Discordant counts: rows that only the model gets right, and rows that only the baseline
+        gets right.
     n : array_like
-        All rows, for the interval of the difference of accuracies (`find_paired_rate_interval`);
-        without them it is NaN.
+        The number of all rows, for the interval of the difference of accuracies
+        (`find_paired_rate_interval`). Without it the interval is NaN.
     alternative : {"two-sided", "greater", "less"}
         ``greater``: the model is right more often.
     ci : float
         Confidence level of the interval.
     correction : bool
-        Whether to correct for continuity. The interval agrees with the test without correction.
+        Whether to correct for continuity. The interval matches the test without correction.
 
     Returns
     -------
@@ -57,7 +58,7 @@ def apply_mcnemar_test(
     ----------
     McNemar (1947), doi:10.1007/BF02295996; the correction: Edwards (1948),
     doi:10.1007/BF02289261. Equal to ``statsmodels.stats.contingency_tables.mcnemar`` with
-    ``exact=False``, but for equal counts, where the corrected difference is 0 here and -1 there.
+    ``exact=False``, except for equal counts, where statsmodels corrects a difference of 0 to -1.
 
     Examples
     --------
@@ -70,7 +71,7 @@ def apply_mcnemar_test(
     with np.errstate(all="ignore"):
         root = np.sqrt(won + lost)
         off = 1.0 if correction else 0.0
-        # Each tail is corrected towards the null hypothesis.
+        # Correct each tail towards the null hypothesis.
         above, below = (won - lost - off) / root, (won - lost + off) / root
         away = np.maximum(np.abs(won - lost) - off, 0)
         chi_square = away**2 / (won + lost)
@@ -98,8 +99,8 @@ def apply_exact_mcnemar_test(
     Returns
     -------
     Outcome
-        ``statistic`` is the smaller count. The two-sided p-value is twice that of the smaller
-        tail, at most 1; without discordant rows it is 1.
+        ``statistic`` is the smaller count. The two-sided p-value is twice the smaller tail's, at
+        most 1. Without discordant rows it is 1.
 
     References
     ----------
@@ -125,9 +126,9 @@ def apply_exact_mcnemar_test(
 
 
 def _compute_binomial_cdf(successes: Array, trials: Array) -> Array:
-    """Return P(X <= successes) of trials with probability one half."""
+    """Return P(X <= successes) for trials with probability one half."""
     with np.errstate(all="ignore"):
-        # As an incomplete beta function, whose arguments must be positive.
+        # The incomplete beta function needs positive arguments.
         share = special.betainc(np.maximum(trials - successes, 1), successes + 1, 0.5)
     return np.where(successes >= trials, 1.0, share)
 
@@ -140,21 +141,21 @@ def find_paired_rate_interval(
     ci: float = 0.95,
     alternative: str = "two-sided",
 ) -> tuple[Array, Array]:
-    """Return Tango's score interval of the difference of two rates of the same rows.
+    """Return Tango's score interval for the difference of two rates on the same rows.
 
-    It contains 0 exactly where McNemar's test without correction does not reject, keeps its level
-    for small counts too, and stays within -1 .. 1.
+    It contains 0 exactly if McNemar's test without correction does not reject. It keeps its level
+    for small counts, and stays within -1 .. 1.
 
     Parameters
     ----------
     wins, losses : array_like
         Discordant counts, as in `apply_mcnemar_test`.
     n : array_like
-        All rows.
+        The number of all rows.
     ci : float
         Confidence level.
     alternative : {"two-sided", "greater", "less"}
-        Which side the interval is open to; that end is infinite.
+        The upper end is infinite for ``greater``, the lower end for ``less``.
 
     Returns
     -------
@@ -177,7 +178,7 @@ def find_paired_rate_interval(
     won, lost, rows = to_floats(wins, losses, n)
     is_defined = (rows > 0) & (won >= 0) & (lost >= 0) & (won + lost <= rows)
     quantile = float(special.ndtri((1 + ci) / 2 if side == "two-sided" else ci))
-    # The lower end is the mirror image of the upper end with the counts exchanged.
+    # The lower end is minus the upper end for exchanged counts.
     high = _find_upper_end(won, lost, rows, quantile)
     low = -_find_upper_end(lost, won, rows, quantile)
     if side == "less":
@@ -193,7 +194,7 @@ def apply_paired_rate_noninferiority_test(
     """Test whether the accuracy of a model is at most a margin below that of the baseline.
 
     The null hypothesis is ``difference <= -margin``. Unlike a test by the standard error of the
-    difference, it keeps its level where few rows or none are discordant.
+    difference, it keeps its level if few rows or none are discordant.
 
     Parameters
     ----------
@@ -202,8 +203,8 @@ def apply_paired_rate_noninferiority_test(
     margin : float
         The largest loss that does not matter, at least 0.
     ci : float
-        Level of the one-sided interval. Its lower end is above ``-margin`` exactly where the
-        p-value is below ``1 - ci``.
+        Level of the one-sided interval. Its lower end is above ``-margin`` exactly if the p-value
+        is below ``1 - ci``.
 
     Returns
     -------
@@ -231,7 +232,7 @@ def apply_paired_rate_equivalence_test(
 ) -> Outcome:
     """Test whether the accuracies of two models differ by less than a margin.
 
-    Two one-sided tests; the null hypothesis is ``abs(difference) >= margin``.
+    It combines two one-sided tests. The null hypothesis is ``abs(difference) >= margin``.
 
     Parameters
     ----------
@@ -245,7 +246,7 @@ def apply_paired_rate_equivalence_test(
     Returns
     -------
     Outcome
-        As of `apply_equivalence_test`.
+        As in `apply_equivalence_test`.
 
     References
     ----------
@@ -258,7 +259,7 @@ def apply_paired_rate_equivalence_test(
     """
     won, lost, rows = to_floats(wins, losses, n)
     above = apply_paired_rate_noninferiority_test(won, lost, rows, margin, ci=ci)
-    # The other side is the mirror image, with the counts exchanged.
+    # The other side is the same test with exchanged counts.
     below = apply_paired_rate_noninferiority_test(lost, won, rows, margin, ci=ci)
     below = below._replace(statistic=-below.statistic, high=-below.low)
     return combine_one_sided_tests(above, below)
@@ -277,10 +278,10 @@ def _find_upper_end(won: Array, lost: Array, n: Array, quantile: float) -> Array
 
 
 def _compute_score(won: Array, lost: Array, n: Array, difference: Array) -> Array:
-    """Return Tango's score statistic of a difference; equation 22, with his c as ``lost``."""
+    """Return Tango's score statistic for a difference: equation 22, where c is ``lost``."""
     linear = -won - lost + (2 * n - won + lost) * difference
     constant = -lost * difference * (1 - difference)
-    # The maximum likelihood estimate of P(lost) if the difference were true.
+    # The maximum likelihood estimate of P(lost) under the difference.
     share = (np.sqrt(linear**2 - 8 * n * constant) - linear) / (4 * n)
     variance = n * (2 * share + difference * (1 - difference))
     with np.errstate(all="ignore"):

@@ -1,4 +1,4 @@
-"""Tests of several models at once: whether any of them differ."""
+"""Tests whether any of several models differ."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from sqleval.inference.libraries import np, special
 if TYPE_CHECKING:
     from sqleval.inference.libraries import Array, ArrayLike
 
-#: Eigenvalues of a covariance that are smaller, beside the largest, are rounding errors.
+#: Eigenvalues of a covariance that are smaller, relative to the largest, are rounding errors.
 _ROUNDING = 1e-10
 
 
 class Omnibus(NamedTuple):
-    """The chi-square of a test, its degrees of freedom and p-value; NaN where undefined."""
+    """The chi-square of a test, its degrees of freedom and p-value; NaN if undefined."""
 
     chi_square: float
     df: int
@@ -29,7 +29,7 @@ def apply_joint_test(values: ArrayLike, variances: ArrayLike) -> Omnibus:
     values : array_like
         The values of k models on the same rows.
     variances : array_like
-        The variance of the difference of each two of them, k x k; 0 on the diagonal.
+        The variance of the difference of each pair of values, k x k; 0 on the diagonal.
 
     Returns
     -------
@@ -48,7 +48,7 @@ def apply_joint_test(values: ArrayLike, variances: ArrayLike) -> Omnibus:
     """
     areas, spread = np.asarray(values, dtype=float), np.asarray(variances, dtype=float)
     away = areas[1:] - areas[0]
-    # Of differences from the first: cov(a, b) = (var(a) + var(b) - var(a - b)) / 2.
+    # For differences a, b from the first value, cov(a, b) = (var(a) + var(b) - var(a - b)) / 2.
     own = spread[1:, :1]
     covariance = (own + own.T - spread[1:, 1:]) / 2
     if np.isnan(covariance).any() or np.isnan(away).any():
@@ -71,14 +71,14 @@ def apply_cochran_test(hits: ArrayLike, discordant: ArrayLike) -> Omnibus:
     Parameters
     ----------
     hits : array_like
-        How many rows each of k models gets right.
+        The number of rows that each of k models gets right.
     discordant : array_like
-        On how many rows exactly one of two models is right, k x k.
+        The number of rows that exactly one of two models gets right, k x k.
 
     Returns
     -------
     Omnibus
-        NaN if all models are right about the same rows.
+        NaN if all models get the same rows right.
 
     References
     ----------
@@ -93,7 +93,7 @@ def apply_cochran_test(hits: ArrayLike, discordant: ArrayLike) -> Omnibus:
     """
     right = np.asarray(hits, dtype=float)
     k = len(right)
-    # A row that r models get right is discordant for r (k - r) pairs: what Cochran adds up.
+    # A row that r models get right is discordant for r (k - r) pairs, the terms of Cochran's sum.
     total = float(np.asarray(discordant, dtype=float).sum()) / 2
     if not total > 0:
         return Omnibus(float("nan"), k - 1, float("nan"))

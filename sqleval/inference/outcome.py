@@ -1,4 +1,4 @@
-"""What a test returns, and how its arguments are read; all tests of this package use it."""
+"""Defines the outcome of a test, and reads the arguments of tests."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ Alternative = Literal["two-sided", "greater", "less"]
 
 
 class Outcome(NamedTuple):
-    """The outcome of a test, one element per slice; NaN where it is undefined.
+    """The outcome of a test, one element per slice; NaN if undefined.
 
-    ``low`` and ``high`` are the ends of the interval of the difference. A test with a one-sided
+    ``low`` and ``high`` are the ends of the interval for the difference. A test with a one-sided
     alternative has a one-sided interval, whose other end is infinite.
     """
 
@@ -63,12 +63,12 @@ def to_floats(*values: ArrayLike) -> tuple[Array, ...]:
 
 
 def keep_defined(value: Array, condition: Flags) -> Array:
-    """Return the values where a condition holds, elsewhere NaN."""
+    """Return the values for which a condition holds, and NaN for others."""
     return np.where(condition, value, np.nan)
 
 
 def check_alternative(alternative: str) -> Alternative:
-    """Return an alternative.
+    """Check an alternative and return it.
 
     Raises
     ------
@@ -85,15 +85,15 @@ def check_alternative(alternative: str) -> Alternative:
 
 
 def check_share(name: str, value: float) -> float:
-    """Return a number between 0 and 1, such as a confidence level.
+    """Check that a number, such as a confidence level, is between 0 and 1; return it.
 
     Raises
     ------
     RequestError
-        If it is not.
+        If the value is not a number between 0 and 1.
     """
     if not is_real_number(value) or not 0 < value < 1:
-        raise RequestError(f"{name}={value!r}: it must be between 0 and 1")
+        raise RequestError(f"{name}={value!r} must be between 0 and 1")
     return value
 
 
@@ -117,7 +117,7 @@ def find_ends(
     quantiles : (array, array)
         The quantile of the statistic for a one-sided interval, and for a two-sided one.
     alternative : str
-        Which side the interval is open to.
+        Whether the interval is two-sided, or open above (``greater``) or below (``less``).
     """
     one_sided, two_sided = quantiles
     side = check_alternative(alternative)

@@ -1,4 +1,4 @@
-"""Several models over several data sets, folds or slices: Friedman's test and what follows it."""
+"""Compares models over data sets, folds or slices by ranks: Friedman's test and post-hoc tests."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Ranks(NamedTuple):
-    """Mean ranks of models, rank 1 being the best.
+    """Mean ranks of models; rank 1 is the best.
 
     ``average`` has the models along its last axis; ``n`` is the number of blocks (data sets, folds
     or slices), ``ties`` the sum of ``t ** 3 - t`` over the groups of t equal values of a block.
@@ -49,8 +49,8 @@ def rank_models(values: ArrayLike, *, higher_is_better: bool = True) -> Ranks:
     Parameters
     ----------
     values : array_like
-        A metric: blocks along axis 0, models along the last axis. A block with a missing value is
-        left out.
+        Values of a metric, blocks along axis 0, models along the last axis. A block with a missing
+        value is left out.
     higher_is_better : bool
         Whether the highest value has rank 1.
 
@@ -62,7 +62,9 @@ def rank_models(values: ArrayLike, *, higher_is_better: bool = True) -> Ranks:
     """
     array = np.asarray(values, dtype=np.float64)
     if array.ndim < 2:
-        raise RequestError("values: an array with blocks along axis 0 and models along the last")
+        raise RequestError(
+            "values must be an array with blocks along axis 0 and models along the last axis"
+        )
     ordered = array if higher_is_better else -array
     mine, other = ordered[..., :, np.newaxis], ordered[..., np.newaxis, :]
     equal = (other == mine).sum(axis=-1)
@@ -71,7 +73,7 @@ def rank_models(values: ArrayLike, *, higher_is_better: bool = True) -> Ranks:
     n = is_used.sum(axis=0)
     with np.errstate(all="ignore"):
         average = np.where(is_used[..., np.newaxis], ranks, 0).sum(axis=0) / n[..., np.newaxis]
-    # Each of t equal values adds t^2 - 1, all of them t^3 - t.
+    # Each of t equal values adds t^2 - 1, so all t add t^3 - t.
     ties = np.where(is_used, (equal**2 - 1).sum(axis=-1), 0).sum(axis=0)
     return Ranks(average, n * 1.0, ties * 1.0)
 
@@ -82,13 +84,13 @@ def apply_friedman_test(ranks: Ranks) -> Friedman:
     Parameters
     ----------
     ranks : Ranks
-        From `rank_models`, or from a statement. With ``ties`` of 0 the statistic is that of
-        Demsar's formula, without correction for ties.
+        From `rank_models`, or from a statement. With ``ties=0`` the statistic follows Demsar's
+        formula, without correction for ties.
 
     Returns
     -------
     Friedman
-        ``chi_square`` has k - 1 degrees of freedom; NaN where all values are tied.
+        ``chi_square`` has k - 1 degrees of freedom; NaN if all values are tied.
 
     References
     ----------
@@ -106,7 +108,7 @@ def apply_friedman_test(ranks: Ranks) -> Friedman:
     k = average.shape[-1]
     with np.errstate(all="ignore"):
         squares = ((average - (k + 1) / 2) ** 2).sum(axis=-1)
-        # 1 without ties, 0 if all are tied.
+        # 1 without ties, 0 if all values are tied.
         untied = 1 - ties / (n * (k**3 - k))
         chi_square = 12 * n / (k * (k + 1)) * squares / untied
         chi_square = np.where((n > 0) & (untied > 0), chi_square, np.nan)
@@ -121,12 +123,12 @@ def apply_nemenyi_test(ranks: Ranks, *, ci: float = 0.95) -> Nemenyi:
     ranks : Ranks
         From `rank_models`.
     ci : float
-        One minus the probability that any of the equal pairs is found different.
+        One minus the probability that any pair of equal models is reported as different.
 
     Returns
     -------
     Nemenyi
-        Two models differ where their mean ranks do by at least the critical difference; their
+        Two models differ if their mean ranks differ by at least the critical difference; their
         p-value is then at most ``1 - ci``. The p-values are adjusted for the number of pairs.
 
     References
@@ -144,16 +146,16 @@ def apply_nemenyi_test(ranks: Ranks, *, ci: float = 0.95) -> Nemenyi:
     stderr = _compute_rank_stderr(k, n)
     away = np.abs(average[..., :, np.newaxis] - average[..., np.newaxis, :])
     statistic = away / stderr[..., np.newaxis, np.newaxis] * np.sqrt(2)
-    # Slices have few different mean ranks, and each p-value is an integral.
+    # Compute each distinct p-value once, because it is an integral.
     different, place = np.unique(statistic, return_inverse=True)
     p_value = load_library("stats").studentized_range.sf(different, k, np.inf)
-    # The survival function of 0 is 1 but for rounding.
+    # By rounding, the survival function of 0 may exceed 1.
     p_value = np.clip(p_value, 0, 1)[place].reshape(statistic.shape)
     return Nemenyi(p_value, find_range_quantile(k, ci) / np.sqrt(2) * stderr)
 
 
 def apply_baseline_rank_test(ranks: Ranks, baseline: int, *, ci: float = 0.95) -> Outcome:
-    """Compare each model with one of them, the baseline, by their mean ranks.
+    """Compare each model with the baseline by their mean ranks.
 
     Parameters
     ----------
@@ -162,13 +164,13 @@ def apply_baseline_rank_test(ranks: Ranks, baseline: int, *, ci: float = 0.95) -
     baseline : int
         Position of the baseline among the models.
     ci : float
-        Confidence level of the interval of how much lower the mean rank is.
+        Confidence level of the interval for the baseline's mean rank minus the model's.
 
     Returns
     -------
     Outcome
-        One element per model, NaN for the baseline. The p-values are not adjusted: Holm's method
-        on them is more powerful than the tests of Bonferroni and Dunn.
+        One element per model, NaN for the baseline. The p-values are not adjusted. Adjusting them
+        by Holm's method is more powerful than the tests of Bonferroni and Dunn.
 
     References
     ----------

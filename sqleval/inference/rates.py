@@ -1,4 +1,4 @@
-"""The exact interval of a rate, from its counts (Clopper and Pearson)."""
+"""Computes the exact interval of a rate from its counts (Clopper and Pearson)."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 
 def find_exact_ends(successes: ArrayLike, trials: ArrayLike, ci: float) -> tuple[Array, Array]:
-    """Return the ends of the intervals of rates; NaN where there are no trials.
+    """Return the ends of the intervals of rates; NaN without trials.
 
     Parameters
     ----------
     successes, trials : array_like
-        The counts, or sums of weights that stand for counts.
+        The counts, or sums of weights used as counts.
     ci : float
-        Confidence level. The intervals contain the true rate at least as often.
+        Confidence level. The intervals contain the true rate at least this often.
 
     References
     ----------
@@ -36,7 +36,7 @@ def find_exact_ends(successes: ArrayLike, trials: ArrayLike, ci: float) -> tuple
     hits, total = (np.asarray(counts, dtype=float) for counts in (successes, trials))
     misses = total - hits
     alpha = 1 - ci
-    # Quantiles of beta distributions, which have no parameter 0.
+    # A beta distribution needs positive parameters.
     low = special.betaincinv(np.where(hits > 0, hits, 1), misses + 1, alpha / 2)
     high = special.betaincinv(hits + 1, np.where(misses > 0, misses, 1), 1 - alpha / 2)
     low, high = np.where(hits > 0, low, 0.0), np.where(misses > 0, high, 1.0)
@@ -50,8 +50,8 @@ def add_exact_ends(frame: pl.DataFrame, ci: float, counts: tuple[str, str]) -> p
     Parameters
     ----------
     frame : polars.DataFrame
-        A result whose ``low`` and ``high`` hold, for a rate, by how much score bins widen the
-        interval.
+        A result whose ``low`` and ``high`` hold, for a rate, the widths by which score bins widen
+        the interval.
     ci : float
         The level.
     counts : tuple of str

@@ -1,7 +1,7 @@
-"""How many rows show a difference, and how small a difference some rows can show.
+"""Computes the rows needed to detect a difference, and the smallest difference that rows detect.
 
-All functions are for a test of level ``alpha`` that rejects with probability ``power``, by the
-normal approximation. The tail on the wrong side of a two-sided test is not counted as power.
+All functions assume a test of level ``alpha`` that rejects with probability ``power``, by the
+normal approximation. The tail on the wrong side of a two-sided test does not count as power.
 """
 
 from __future__ import annotations
@@ -24,30 +24,30 @@ def find_rows(
     power: float = 0.8,
     alternative: str = "two-sided",
 ) -> Array:
-    """Return the rows needed to see a difference, from the standard error in rows at hand.
+    """Return the number of rows needed to detect a difference, from its present standard error.
 
-    Works for every metric whose standard error falls with the square root of the rows: paired
-    AUCs (DeLong), rates, means. More rows must be like those at hand.
+    It holds for every metric whose standard error falls with the square root of the rows: paired
+    AUCs (DeLong), rates, means. Further rows must be like the present ones.
 
     Parameters
     ----------
     difference : array_like
-        The difference to be seen; its sign is ignored.
+        The difference to detect; its sign is ignored.
     stderr : array_like
-        Standard error of the difference in the rows at hand.
+        Standard error of the difference in the present rows.
     n : array_like
-        The number of rows at hand.
+        The number of present rows.
     alpha : float
         Level of the test.
     power : float
-        Probability that the test rejects if the difference is the true one.
+        Probability that the test rejects if the true difference is this one.
     alternative : {"two-sided", "greater", "less"}
         A one-sided test needs fewer rows.
 
     Returns
     -------
     array
-        Whole numbers; infinite for a difference of 0, NaN where the standard error is undefined.
+        Whole numbers; infinite for a difference of 0, NaN if the standard error is undefined.
 
     References
     ----------
@@ -72,13 +72,13 @@ def find_detectable_difference(
     power: float = 0.8,
     alternative: str = "two-sided",
 ) -> Array:
-    """Return the smallest difference that rows at hand show with the given power.
+    """Return the smallest difference that the present rows detect with a power.
 
     Parameters
     ----------
     stderr : array_like
-        Standard error of the difference in the rows at hand; with ``k`` times as many rows it is
-        smaller by the square root of ``k``.
+        Standard error of the difference in the present rows. For ``k`` times as many rows divide
+        it by the square root of ``k``.
     alpha, power, alternative
         As in `find_rows`.
 
@@ -100,12 +100,12 @@ def find_rows_for_rates(
     power: float = 0.8,
     alternative: str = "two-sided",
 ) -> Array:
-    """Return the rows needed to see that two rates of different rows differ.
+    """Return the number of rows needed to detect that two rates of different rows differ.
 
     Parameters
     ----------
     rate, baseline_rate : array_like
-        The two rates if they differ, such as accuracies or recalls (of recalls the rows are
+        The two rates under the alternative, such as accuracies, or recalls (then rows are
         positives).
     ratio : float
         Rows of the baseline divided by rows of the model.
@@ -115,7 +115,8 @@ def find_rows_for_rates(
     Returns
     -------
     array
-        Rows of the model; whole numbers, infinite for equal rates, NaN for rates outside 0 .. 1.
+        The number of rows of the model. Whole numbers, infinite for equal rates, NaN for rates
+        outside 0 .. 1.
 
     References
     ----------
@@ -154,11 +155,11 @@ def find_quantiles(alpha: float, power: float, alternative: str) -> tuple[float,
 
 
 def round_up(rows: Array) -> Array:
-    """Return whole rows; rounding errors of computation do not add one."""
+    """Round up to whole rows, except that a rounding error does not add a row."""
     return np.ceil(rows * (1 - 1e-12))
 
 
 def divide_squared(scale: Array, difference: Array) -> Array:
-    """Return (scale / difference)^2; infinite for no difference, NaN where the scale is."""
+    """Return (scale / difference)^2; infinite for a difference of 0, NaN if the scale is NaN."""
     rows = (scale / difference) ** 2
     return np.where((difference == 0) & ~np.isnan(scale), np.inf, rows)

@@ -1,4 +1,4 @@
-"""Tests of the difference of two rates of different rows, from their counts."""
+"""Tests the difference of two rates of different rows, from their counts."""
 
 from __future__ import annotations
 
@@ -33,19 +33,20 @@ def apply_two_rates_test(
     Parameters
     ----------
     successes, trials : array_like
-        The counts of the model, such as the rows that it gets right, and all of its rows.
+        The counts of the model, such as the rows that it gets right, and all its rows.
     baseline_successes, baseline_trials : array_like
-        Those of the baseline.
+        The counts of the baseline.
     alternative : {"two-sided", "greater", "less"}
-        ``greater``: the model's rate is above that of the baseline.
+        ``greater``: the model's rate is above the baseline's.
     ci : float
-        Confidence level of the interval of the difference, made of the intervals of both rates
-        (Wilson), so that it never leaves -1 .. 1 and is there for rates of 0 and 1, too.
+        Confidence level of the interval for the difference. It is made of Wilson's intervals of
+        both rates, so it stays within -1 .. 1 and is defined for rates of 0 and 1, too.
 
     Returns
     -------
     Outcome
-        ``statistic`` is z with the pooled rate, 0 where both rates are 0 or 1; NaN without trials.
+        ``statistic`` is z with the pooled rate; 0 if both rates are 0 or both 1, NaN without
+        trials.
 
     References
     ----------
@@ -119,7 +120,7 @@ def apply_two_rates_equivalence_test(
 ) -> Outcome:
     """Test whether two rates of different rows differ by less than a margin.
 
-    Two one-sided tests; the null hypothesis is ``abs(difference) >= margin``.
+    It combines two one-sided tests. The null hypothesis is ``abs(difference) >= margin``.
 
     Parameters
     ----------
@@ -131,7 +132,7 @@ def apply_two_rates_equivalence_test(
     Returns
     -------
     Outcome
-        As of `apply_equivalence_test`.
+        As in `apply_equivalence_test`.
 
     Examples
     --------
@@ -140,7 +141,7 @@ def apply_two_rates_equivalence_test(
     """
     model, baseline = (successes, trials), (baseline_successes, baseline_trials)
     above = apply_two_rates_noninferiority_test(*model, *baseline, margin, ci=ci)
-    # The other side is the mirror image, with the rates exchanged.
+    # The other side is the same test with exchanged rates.
     below = apply_two_rates_noninferiority_test(*baseline, *model, margin, ci=ci)
     below = below._replace(statistic=-below.statistic, high=-below.low)
     return combine_one_sided_tests(above, below)
@@ -155,7 +156,7 @@ def _find_newcombe_ends(
     ci: float,
     side: str,
 ) -> tuple[Array, Array]:
-    """Return the ends of Newcombe's interval; a one-sided one is infinite on the other side."""
+    """Return the ends of Newcombe's interval; a one-sided interval has one infinite end."""
     quantile = float(special.ndtri((1 + ci) / 2 if side == "two-sided" else ci))
     with np.errstate(all="ignore"):
         own, low, high = _find_wilson_ends(successes, trials, quantile)
@@ -172,12 +173,12 @@ def _find_newcombe_ends(
 def _find_wilson_ends(
     successes: Array, trials: Array, quantile: float
 ) -> tuple[Array, Array, Array]:
-    """Return rates, and the ends of Wilson's intervals; NaN without trials."""
+    """Return rates and the ends of Wilson's intervals; NaN without trials."""
     rate = successes / np.where(trials > 0, trials, np.nan)
     centre = rate + quantile**2 / (2 * trials)
     half = quantile * np.sqrt(rate * (1 - rate) / trials + quantile**2 / (4 * trials**2))
     scale = 1 + quantile**2 / trials
-    # At a rate of 0 or 1 an end is that rate, except for rounding.
+    # For a rate of 0 or 1 an end equals the rate, except for rounding.
     low = np.minimum(np.maximum((centre - half) / scale, 0), rate)
     return rate, low, np.maximum(np.minimum((centre + half) / scale, 1), rate)
 
@@ -190,14 +191,14 @@ def _compute_score(
     *,
     difference: float,
 ) -> Array:
-    """Return the score of a difference: z with the rates that are likeliest if it is true."""
+    """Return the score of a difference: z with the rates of maximum likelihood under it."""
     has_rows = (trials > 0) & (baseline_trials > 0)
     with np.errstate(all="ignore"):
         own, base = successes / trials, baseline_successes / baseline_trials
         first, second = _find_likeliest_rates(own, base, baseline_trials / trials, difference)
         variance = first * (1 - first) / trials + second * (1 - second) / baseline_trials
         away = own - base - difference
-        # Rates of 0 or 1 that are as far apart as the difference have no variance.
+        # Rates of 0 and 1 whose difference equals the tested one have no variance.
         score = np.where(away == 0, 0.0, away / np.sqrt(np.maximum(variance, 0)))
     return keep_defined(score, has_rows)
 
@@ -207,8 +208,8 @@ def _find_likeliest_rates(
 ) -> tuple[Array, Array]:
     """Return the rates of maximum likelihood that differ by ``difference``.
 
-    The root of a cubic, as Farrington and Manning (1990) have it in their appendix; ``ratio`` is
-    the trials of the baseline divided by those of the model.
+    They are a root of a cubic: Farrington and Manning (1990), appendix. ``ratio`` is the number of
+    the baseline's trials divided by the model's.
     """
     if difference == 0:
         pooled = (own + ratio * base) / (1 + ratio)

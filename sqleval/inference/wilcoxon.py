@@ -1,4 +1,4 @@
-"""Wilcoxon's signed rank test of paired losses, from the sum of the ranks."""
+"""Wilcoxon's signed rank test of paired losses, from the sum of ranks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sqleval.inference.outcome import (
 if TYPE_CHECKING:
     from sqleval.inference.libraries import Array, ArrayLike
 
-#: Up to this many differences the distribution of their ranks is counted out, as SciPy does.
+#: Up to this number of differences the exact distribution of ranks is used, as in SciPy.
 MOST_EXACT = 50
 
 
@@ -33,10 +33,10 @@ def apply_wilcoxon_test(
     Parameters
     ----------
     positive_ranks : array_like
-        W+, the sum of the ranks of the positive differences, where all differences but zeros are
-        ranked by their absolute value and ties have their mean rank.
+        W+, the sum of the ranks of positive differences. All nonzero differences are ranked by
+        their absolute value, and ties share their mean rank.
     n : array_like
-        The number of differences that are not 0. The test is undefined without any.
+        The number of nonzero differences. The test is undefined without any.
     ties : array_like
         Sum of ``t ** 3 - t`` over the groups of t equal absolute differences.
     alternative : {"two-sided", "greater", "less"}
@@ -47,8 +47,8 @@ def apply_wilcoxon_test(
     Returns
     -------
     Outcome
-        ``statistic`` is z; W+ says nothing about the size of the differences, so that there is no
-        interval (NaN).
+        ``statistic`` is z. The ends of the interval are NaN, because W+ does not depend on the size
+        of the differences.
 
     References
     ----------
@@ -84,16 +84,16 @@ def apply_exact_wilcoxon_test(
     Parameters
     ----------
     positive_ranks : array_like
-        W+, a whole number: the differences have no ties and no zeros.
+        W+, a whole number, because the differences have no ties and no zeros.
     n : array_like
-        The number of differences, up to `MOST_EXACT`; the test is undefined for others.
+        The number of differences, at most `MOST_EXACT`; the test is undefined for more.
     alternative : {"two-sided", "greater", "less"}
         As in `apply_wilcoxon_test`.
 
     Returns
     -------
     Outcome
-        As of `apply_wilcoxon_test`; the two-sided p-value is twice that of the smaller tail.
+        As in `apply_wilcoxon_test`. The two-sided p-value is twice the smaller tail's.
 
     References
     ----------
@@ -127,8 +127,8 @@ def _compute_p_value(rank_sum: float, n: float, side: str) -> float:
 
 @cache
 def _count_signs(n: int) -> Array:
-    """Return by how many of the 2^n choices of signs each sum of positive ranks arises."""
-    # Whole numbers up to 2^50, which DOUBLE holds exactly.
+    """Return the number of the 2^n choices of signs that give each sum of positive ranks."""
+    # Whole numbers up to 2^50 are exact in a double.
     counts = np.ones(1)
     for rank in range(1, n + 1):
         longer = np.concatenate([counts, np.zeros(rank)])

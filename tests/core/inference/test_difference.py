@@ -155,7 +155,7 @@ def test_t_has_heavier_tails_than_z(difference: float, stderr: float, df: int) -
     ("options", "message"),
     [
         ({"alternative": "greatr"}, r"alternative='greatr'; did you mean 'greater'\?; one of: two"),
-        ({"ci": 95}, "ci=95: it must be between 0 and 1"),
+        ({"ci": 95}, "ci=95 must be between 0 and 1"),
         ({"ci": NAN}, "ci=nan"),
     ],
 )

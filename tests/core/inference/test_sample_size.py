@@ -167,8 +167,8 @@ def test_undefined_and_impossible() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"alpha": 5}, "alpha=5: it must be between 0 and 1"),
-        ({"power": 1}, "power=1: it must be between 0 and 1"),
+        ({"alpha": 5}, "alpha=5 must be between 0 and 1"),
+        ({"power": 1}, "power=1 must be between 0 and 1"),
         ({"alternative": "both"}, "alternative='both'; one of: two-sided"),
         ({"model": "binormel"}, r"model='binormel'; did you mean 'binormal'\?; one of: exp"),
     ],
