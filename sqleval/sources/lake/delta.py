@@ -1,4 +1,4 @@
-"""Delta tables: opened at a version, with their data files and commits."""
+"""Opens Delta tables at a version, with their data files and commits."""
 
 from __future__ import annotations
 

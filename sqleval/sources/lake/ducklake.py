@@ -1,4 +1,4 @@
-"""DuckLakes: a table at a snapshot, by the catalogue that lists its files."""
+"""Opens tables of DuckLakes at a snapshot, by the catalogue that lists their files."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _load(path: str, _: Storage, open_catalogue: OpenCatalogue) -> Snapshot:
 
 
 def _is_table(_: str) -> bool:
-    return False  # a catalogue is a file of a database: only the prefix tells
+    return False  # a catalogue is a database file, so only the prefix names a DuckLake
 
 
 DUCKLAKE_TABLES = TableFormat(_is_table, _open, _load)

@@ -1,4 +1,4 @@
-"""What a table format has: how a table is recognised, opened at a version, and its data files."""
+"""Defines a table format: how a table is recognised, opened at a version, and lists its files."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def parse_as_of(version: object, timestamp: object) -> AsOf:
 
 
 def describe_as_of(as_of: AsOf) -> str:
-    """Return a version or a time as messages name it."""
+    """Return a version or a time as text for messages."""
     if as_of.version is not None:
         return f"version {as_of.version}"
     return f"{as_of.timestamp:%Y-%m-%d %H:%M:%S %Z}"
@@ -125,8 +125,8 @@ class TableFormat(NamedTuple):
     is_table : callable
         Whether a path or URL, without the prefix of a kind, is a table of this format.
     open : callable
-        Returns the rows of a table at a version. A table is a path, a URL or an object of the
-        format's library; the options of its object store and a name to register follow.
+        Returns the source of a table at a version. Its arguments are the table (a path, a URL or an
+        object of the format's library), the version, options of the object store, and a name.
     load : callable
         Returns the current snapshot of the table at a path or URL, for jobs.
     objects : tuple of str

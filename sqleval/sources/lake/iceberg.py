@@ -1,4 +1,4 @@
-"""Iceberg tables: found in a catalogue or folder, opened at a snapshot, with their data files."""
+"""Finds Iceberg tables in a catalogue or folder, and opens them at a snapshot."""
 
 from __future__ import annotations
 
@@ -112,8 +112,7 @@ def _open_snapshot(
     """Return the source of a loaded Iceberg table at a snapshot, the current one if None.
 
     The engine itself reads files in the local ``folder`` (by default the table's location) if it
-    can. With ``only``, it opens no file of another path. ``planned`` are the files, if already
-    listed.
+    can. With ``only``, it opens no file of another path. ``planned`` are files listed before.
     """
     place: str = folder or table.location().removeprefix("file://")
     if not is_remote(place):

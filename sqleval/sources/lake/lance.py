@@ -1,4 +1,4 @@
-"""Lance datasets: opened at a version, with their fragments as data files, and transactions."""
+"""Opens Lance datasets at a version; fragments are data files, and transactions are commits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables of a lake at a version or a time: which format one has, and its rows and data files."""
+"""Opens tables of a lake at a version or a time, in whichever format they have."""
 
 from sqleval.sources.lake.delta import DELTA
 from sqleval.sources.lake.ducklake import DUCKLAKE_TABLES
@@ -20,7 +20,7 @@ FORMATS: dict[str, TableFormat] = {
 
 
 def find_table_kind(path: str) -> tuple[str, str]:
-    """Return the format of a table and its path; an empty format for what is not a table."""
+    """Return the format of a table and its path; the format is empty if the path is no table."""
     kind, rest = split_kind(path)
     if kind:
         return kind[:-1], rest
