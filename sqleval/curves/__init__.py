@@ -1,1 +1,1 @@
-"""Curves with bands from replicates, and curves of models compared."""
+"""Curves: adds bands from replicates, and compares curves of models."""

@@ -35,14 +35,14 @@ from sqleval.resampling.values import create_values
 if TYPE_CHECKING:
     from sqleval.inference.libraries import Array, Flags
 
-#: Replicates of a curve need no finer scores than the places at which it is evaluated.
+#: Significant bits of scores in replicates; finer scores would not change a curve on the grid.
 BITS = (7, 5)
-#: The ends of the pointwise band, and of the simultaneous one.
+#: The ends of the pointwise band, and of the simultaneous band.
 ENDS = ("low", "high", "simultaneous_low", "simultaneous_high")
 
 
 class Options(NamedTuple):
-    """How bands are computed: the level, the number of replicates, and what they follow from."""
+    """The options of bands: the level, the number of replicates, and their seed."""
 
     ci: float
     replicates: int = 500
@@ -50,23 +50,23 @@ class Options(NamedTuple):
 
 
 def parse_options(ci: float, replicates: int, seed: int) -> Options:
-    """Return the options of bands, or raise `RequestError` (`MissingExtra` without SciPy)."""
+    """Check the options of bands and return them; raise `MissingExtra` without SciPy."""
     load_library("special")
     check_level(ci)
     check_drawing(replicates, seed)
     if not replicates:
-        raise RequestError("replicates=0: bands of curves come from replicates")
+        raise RequestError("replicates=0: bands of curves need replicates, such as replicates=500")
     return Options(ci, replicates, seed)
 
 
 def check_source(data: Input) -> None:
-    """Raise `RequestError` if replicates cannot be drawn: they read the rows again."""
+    """Raise `RequestError` if replicates cannot be drawn because they read the rows again."""
     if data.source.once or (data.labels is not None and data.labels.once):
         raise RequestError("replicates read the rows more than once; collect the stream first")
 
 
 def list_columns(request: Request, columns: Sequence[str]) -> list[str]:
-    """Return the columns of a curve with bands, of those of the curve."""
+    """Return the columns of a curve with bands, from the columns of the curve."""
     axes = read_axes(request)
     check_key_names(columns, ENDS, "a band")
     if axes.joined == "points":
@@ -78,15 +78,15 @@ def list_columns(request: Request, columns: Sequence[str]) -> list[str]:
 def add_bands(exact: pl.DataFrame, data: Input, request: Request, options: Options) -> pl.DataFrame:
     """Return a curve with its bands.
 
-    A curve over 0 .. 1 is evaluated at `grid.POINTS` equally spaced places; the points of others,
-    such as the bins of a calibration curve, are kept.
+    A curve over 0 .. 1 is evaluated at `grid.POINTS` equally spaced places. Other curves keep their
+    points, such as the bins of a calibration curve.
 
     Parameters
     ----------
     exact : polars.DataFrame
         The rows of the curve.
     data : Input
-        Where they come from.
+        The input of the curve.
     request : Request
         The curve.
     options : Options
@@ -94,7 +94,7 @@ def add_bands(exact: pl.DataFrame, data: Input, request: Request, options: Optio
     """
     axes = read_axes(request)
     binding = data.binding
-    # The user's keys may have the name of any column here.
+    # Rename the user's keys, which may have the name of any column here.
     named = dict(zip(binding.keys, binding.key_names, strict=True))
     exact = exact.rename({user: key for key, user in named.items()})
     keys = [*binding.keys, *(["class"] if "class" in exact.columns else [])]
@@ -135,14 +135,14 @@ def _find_bands(
     axes = read_axes(request)
     least = find_least_error(cells, curves, axes, grid)
     defined = (~np.isnan(replicates)).mean(axis=0)
-    # Replicates that are all alike say nothing about the spread of a curve.
+    # From equal replicates no spread of a curve can be estimated.
     varies = (~np.isnan(replicates) & (np.abs(replicates - sample) > 1e-13)).any(axis=0)
     is_usable = (defined >= LEAST_DEFINED) & varies.any(axis=-1, keepdims=True)
-    # Where a ROC curve begins with a rise, its value at 0 is the top of that rise, which is too
-    # high in every sample: the band there reaches from 0 to its height at the next place.
+    # If a ROC curve begins with a rise, its value at 0 is the top of the rise, which is too high in
+    # every sample. The band at 0 then reaches from 0 to the band's height at the next place.
     rises = varies[:, 0] if axes.joined == "lines" else np.zeros(len(varies), bool)
     ends = _find_wider_ends(replicates, sample, least, rises, options.ci)
-    # The replicates are of rounded scores, the curve is exact.
+    # Replicates use rounded scores, but the curve is exact, so shift the band to the curve.
     shift = curves.values - sample
     band_ends = [end + shift for end in ends]
     for low, high in (band_ends[:2], band_ends[2:]):
@@ -155,9 +155,10 @@ def _find_bands(
 def _find_wider_ends(
     replicates: Array, sample: Array, least: Array, rises: Flags, ci: float
 ) -> list[Array]:
-    """Return the ends of both bands; of two scales the wider simultaneous one, as for intervals.
+    """Return the ends of both bands; the simultaneous band is the wider one of two scales.
 
-    Quantiles of replicates are the same on any scale.
+    Intervals are chosen alike. The pointwise band does not depend on the scale, because quantiles
+    do not.
     """
     *pointwise, low, high = _find_ends(replicates, sample, least, rises, ci)
     inner = np.clip(sample, np.minimum(least, 0.5), 1 - np.minimum(least, 0.5))
@@ -174,9 +175,9 @@ def _find_wider_ends(
 def _find_ends(
     replicates: Array, sample: Array, least: Array, rises: Flags, ci: float
 ) -> list[Array]:
-    """Return the ends of the pointwise band and of the simultaneous one, corrected for bias.
+    """Return the ends of the pointwise and of the simultaneous band, corrected for bias.
 
-    The lowest cost over all thresholds is too low in a sample, and lower still in replicates.
+    The lowest cost over all thresholds, for example, is too low in samples, and more so in replicates.
     """
     is_known = ~np.isnan(replicates).all(axis=0)
     filled = np.where(is_known, replicates, 0.0)
@@ -193,7 +194,7 @@ def _find_ends(
 
 
 def _widen(band: Band, centre: Array, bias: Array, error: Array) -> tuple[Array, Array]:
-    """Return the ends of a band, wider by what may be left of the bias, as intervals are."""
+    """Return the ends of a band, widened by the remaining bias, as for intervals."""
     left = LEFT_BIAS * np.abs(bias)
     with np.errstate(all="ignore"):
         wider = np.where(error > 0, np.hypot(1.0, left / error), 1.0)
@@ -204,10 +205,10 @@ def _widen(band: Band, centre: Array, bias: Array, error: Array) -> tuple[Array,
 
 
 def find_least_error(cells: Cells, curves: Curves, axes: Axes, grid: Array) -> Array:
-    """Return the standard error that a curve has at least: about one positive, or one cluster.
+    """Return the least standard error of a curve: about one positive, or one cluster.
 
-    Where all positives lie above a threshold they do so in all replicates, which would give a band
-    without width. The ends of a curve over 0 .. 1 are fixed.
+    If all positives lie above a threshold, they do so in all replicates, too, and the band would
+    have no width. The ends of a curve over 0 .. 1 are fixed.
     """
     on = [name for name in curves.groups.columns if name != "model"]
     counts = cells.count_units([*(name for name in on if name != "class"), "label"])
@@ -223,7 +224,7 @@ def find_least_error(cells: Cells, curves: Curves, axes: Axes, grid: Array) -> A
         sizes = joined["size"].fill_null(0).to_numpy()
     else:
         sizes = np.full(len(curves.values), counts["size"].sum())
-    # The value of a step at 0 is that of the first one.
+    # The value at 0 is the value of the first step.
     share = np.maximum(grid, grid[1]) if axes.joined == "steps" else np.ones_like(grid)
     with np.errstate(all="ignore"):
         least = 1 / (sizes[:, np.newaxis] * share)
@@ -244,13 +245,13 @@ def draw_curves(
     Parameters
     ----------
     cells : Cells
-        What is drawn.
+        The cells to draw from.
     request : Request
         The curve.
     slice_keys : sequence of str
         The slice keys among the columns of cells.
     exact : Curves
-        The curves that there are.
+        The exact curves, whose keys are needed.
     options : Options
         Replicates and seed.
     grid : array
@@ -292,7 +293,7 @@ def _find_exact_bands(
     bins = (~np.isnan(counts)).sum(axis=-1, keepdims=True)
     ends = list(find_exact_ends(successes, counts, ci))
     for side in (0, 1):
-        # Sidak: all of k independent intervals hold if each does with the k-th root.
+        # Sidak: k independent intervals of level ci^(1/k) have the joint level ci.
         level = ci ** (1 / np.maximum(bins, 1))
         ends.append(_find_exact_side(successes, counts, level, side))
     return ends

@@ -1,4 +1,4 @@
-"""Compares curves of models: where each is better, and whether that is chance."""
+"""Compares curves of models: finds ranges in which one is better, and tests them."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ COLUMNS: Mapping[str, Any] = {
     "low": pl.Float64, "high": pl.Float64, "p_value": pl.Float64, "note": pl.String,
     "verdict": pl.String,
 }  # fmt: skip
-#: The significant bits of bins; the exact curves are those at the bins' lowest scores.
+#: The significant bits of bins; exact curves have a point at the lowest score of each bin.
 _BITS = 11
-#: Scores of all models together make many cells, of which replicates of curves need fewer.
+#: Bits and number of cells: scores of several models make many cells, and replicates need fewer.
 _CELLS: Mapping[str, Any] = {"bits": (6, 5, 4), "most": 20_000}
-#: The most crossings and ranges that a sentence names.
+#: The largest number of crossings or ranges that a sentence names.
 _NAMED = 3
-#: Differences that are rounding errors.
+#: Smaller differences are rounding errors.
 _ROUNDING = 1e-12
 
 
@@ -49,11 +49,13 @@ def check_curve(request: Request, binding: Binding, baseline: str | None) -> Non
     """Raise `RequestError` if models cannot be compared by a curve."""
     axes = read_axes(request)
     if axes.joined == "points":
-        raise RequestError(f"{request.name}: its bins differ by model, so that it is not compared")
+        raise RequestError(f"{request.name} cannot be compared: its bins differ by model")
     if not binding.has_two_classes or not binding.has_score:
-        raise RequestError(f"{request.name}: scores of two classes are compared")
+        raise RequestError(f"{request.name} can be compared only with scores of two classes")
     if binding.state is not None:
-        raise RequestError(f"{request.name}: a state does not hold which rows models share")
+        raise RequestError(
+            f"{request.name} cannot be compared: a state does not hold which rows models share"
+        )
     find_baseline([model for model, _ in binding.models], baseline)
     check_key_names(binding.key_names, COLUMNS.keys() - {"model"}, "a comparison")
 
@@ -61,7 +63,7 @@ def check_curve(request: Request, binding: Binding, baseline: str | None) -> Non
 def compare_curves(
     data: Input, request: Request, baseline: str | None, options: Options
 ) -> pl.DataFrame:
-    """Return the ranges in which the curve of a model is better than that of the baseline.
+    """Return the ranges in which a model's curve is better than the baseline's.
 
     Parameters
     ----------
@@ -70,14 +72,14 @@ def compare_curves(
     request : Request
         The curve.
     baseline : str or None
-        The model that the others are compared with; the first one if None.
+        The model with which the others are compared; the first one if None.
     options : Options
         Level, replicates and seed.
     """
     names = [model for model, _ in data.binding.models]
     pairs = Pairs(data, find_baseline(names, baseline), tuple(names))
     axes = read_axes(request)
-    # Each row once, whatever the number of models.
+    # Count each row once, whatever the number of models.
     is_large = count_rows(replace_input(data, pairs.joint)) > EXACT_ROWS
     exact = _evaluate(pairs, request, is_large=is_large)
     keys = list(pairs.joint.keys)
@@ -115,7 +117,7 @@ def compare_curves(
 
 
 def _evaluate(pairs: Pairs, request: Request, *, is_large: bool) -> pl.DataFrame:
-    """Return the exact curves, over the rows that all models have."""
+    """Return the exact curves over the rows that all models have."""
     binding = pairs.data.binding
     plan = create_bins(_BITS) if is_large else "rows"
     statement = compile_curve(binding, request, plan, write_presence(binding))
@@ -141,7 +143,7 @@ def _describe(
     models: tuple[str, str],
     options: Options,
 ) -> pl.DataFrame:
-    """Return the ranges of one slice and model: from where to where which model is better.
+    """Return the ranges of one slice and model, each with the better model.
 
     ``curve`` is the difference, its replicates, and the least standard error.
     """
@@ -154,7 +156,7 @@ def _describe(
     untested = empty | {"note": "no test: a curve is undefined", "verdict": "no test"}
     if not is_inner.any():
         return pl.DataFrame([untested], schema=pl.Schema(COLUMNS))
-    # The replicates are of rounded scores, the curves are exact.
+    # Replicates use rounded scores, but the curves are exact, so shift the replicates.
     places, away = grid[is_inner], difference[is_inner]
     drawn = replicates[:, is_inner] - sample[is_inner] + away
     least = least[is_inner]
@@ -192,7 +194,7 @@ def _read_band(band: Band, place: int) -> dict[str, float]:
 
 
 def _list_runs(values: Array) -> list[tuple[int, int]]:
-    """Return where runs of equal values start and end.
+    """Return start and end of each run of equal values.
 
     Examples
     --------
@@ -206,7 +208,7 @@ def _list_runs(values: Array) -> list[tuple[int, int]]:
 def _write_verdict(
     rows: Sequence[Mapping[str, Any]], places: Array, ahead: Array, models: tuple[str, str]
 ) -> str:
-    """Return where which model is better, and where the curves cross, in words."""
+    """Return a text with the ranges in which each model is better, and the crossings."""
     model, baseline = models
     parts: list[str] = []
     for name in models:
@@ -219,7 +221,7 @@ def _write_verdict(
             parts.append(f"{name} is better from {', '.join(ranges)}")
     if not parts:
         parts.append("no evidence of a difference")
-    # Of two curves that meet, neither is ahead by a rounding error.
+    # Where two curves meet, a difference of rounding size counts as equal.
     side = np.sign(np.where(np.abs(ahead) > _ROUNDING, ahead, 0))
     apart = side != 0
     turns = np.flatnonzero(np.diff(side[apart]))

@@ -1,4 +1,4 @@
-"""Curves as arrays: the values of each slice and replicate at common places."""
+"""Evaluates curves of slices and replicates at common places, as arrays."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _ROUNDING = 1e-12
 
 
 class Axes(NamedTuple):
-    """What a curve is drawn along, from its header.
+    """The axes of a curve, from its header.
 
     Attributes
     ----------
     x, y : str
         The columns.
     joined : str
-        How its points are joined: by ``lines``, in ``steps``, or not at all (``points``).
+        The way to join its points: by ``lines``, in ``steps``, or not at all (``points``).
     limit : str
         ``triangle`` if no true value exceeds min(x, 1 - x), else empty.
     """
@@ -49,9 +49,9 @@ class Curves(NamedTuple):
     Attributes
     ----------
     groups : polars.DataFrame
-        A row a curve: its keys.
+        The keys of each curve, one row per curve.
     values : array
-        A row a curve, a column a place; NaN where it is undefined.
+        One row per curve, one column per place; NaN where a curve is undefined.
     """
 
     groups: pl.DataFrame
@@ -64,18 +64,18 @@ def read_axes(request: Request) -> Axes:
     Raises
     ------
     RequestError
-        If its header has no ``band``.
+        If the curve's header has no ``band``.
     """
     header = request.relation.header.get("band")
     if header is None:
         curves = request.catalogue.relations("curve")
         having = [each.name for each in curves if "band" in each.header]
-        raise RequestError(f"{request.name} has no bands; curves that have: {', '.join(having)}")
+        raise RequestError(f"{request.name} has no bands; curves with bands: {', '.join(having)}")
     return Axes(*map(str, header))
 
 
 def create_grid(frame: pl.DataFrame, axes: Axes) -> Array:
-    """Return the places at which curves are evaluated: all of their own, or a grid over 0 .. 1."""
+    """Return the places at which curves are evaluated: their points, or a grid over 0 .. 1."""
     if axes.joined == "points":
         return frame[axes.x].drop_nulls().unique().sort().cast(pl.Float64).to_numpy()
     return np.linspace(0, 1, POINTS)
@@ -89,9 +89,9 @@ def evaluate_at(frame: pl.DataFrame, axes: Axes, keys: Sequence[str], grid: Arra
     frame : polars.DataFrame
         The rows of curves.
     axes : Axes
-        What they are drawn along.
+        The axes of the curves.
     keys : sequence of str
-        The columns that tell curves apart.
+        The columns that identify a curve.
     grid : array
         The places, ascending.
 
@@ -102,7 +102,7 @@ def evaluate_at(frame: pl.DataFrame, axes: Axes, keys: Sequence[str], grid: Arra
     [[0.5, 0.75]]
     """
     x, y = (pl.col(name).cast(pl.Float64) for name in (axes.x, axes.y))
-    # Of points at one place a curve passes through the lowest first, and a step has the highest.
+    # Several points at one x: a line enters at the lowest y, a step has the highest.
     order = -y if axes.joined == "steps" else y
     points = frame.select(*keys, _x=x, _y=y, _order=order).sort(
         *keys, "_x", "_order", nulls_last=True
@@ -133,7 +133,7 @@ def _evaluate(x: Array, y: Array, grid: Array, joined: str) -> Array:
         values[place[grid[place] == x]] = y[grid[place] == x]
         return values
     if joined == "steps":
-        # The value at 0 is that of the first step.
+        # The value at 0 is the value of the first step.
         x, y = x[x > 0], y[x > 0]
         after = np.searchsorted(x, grid - _ROUNDING)
         is_before_end = after < len(x)

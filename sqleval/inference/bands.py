@@ -235,7 +235,7 @@ def _read_curves(replicates: ArrayLike) -> Array:
     values = np.asarray(replicates, dtype=np.float64)
     if values.ndim < 2:
         raise RequestError(
-            "replicates must be an array with the replicates along axis 0 and the points of the "
-            "curve along the last axis"
+            "replicates of a curve must be an array with replicates along axis 0 and points along "
+            "the last axis"
         )
     return values

@@ -1,1 +1,1 @@
-"""Charts of curves, confusion matrices, and metrics by period."""
+"""Charts of curves, confusion matrices and metrics by period."""

@@ -1,4 +1,4 @@
-"""Draws curves and trends as Altair charts from tables; it runs no query."""
+"""Draws curves and trends as Altair charts from tables, without running a query."""
 
 from __future__ import annotations
 
@@ -70,16 +70,16 @@ def draw_curve(
     Parameters
     ----------
     chart : Chart
-        What the picture shows, from the header of the curve.
+        The description of the picture, from the header of the curve.
     frame : polars.DataFrame
-        Its rows.
+        The rows of the curve.
     keys : sequence of str
-        The columns that tell series apart.
+        The columns that identify a series.
     title : str, optional
         The title, instead of the curve's own.
     facts : polars.DataFrame, optional
         By ``keys``: ``value`` (the metric of the chart) and ``n``, shown in the legend, and
-        where they are known ``prevalence`` and ``break_even``.
+        ``prevalence`` and ``break_even`` if known.
     costs : (float, float), optional
         The cost of a missed positive and of a false alarm, marked on a cost curve.
     ci : float, optional
@@ -124,7 +124,7 @@ def _check_columns(chart: Chart, frame: pl.DataFrame, keys: Sequence[str]) -> No
 
 
 def _add_prevalence(named: pl.DataFrame, facts: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
-    # A key called * would as a text be all columns.
+    # As a text, the key * would mean all columns.
     shares = facts.select(cs.by_name(*keys), "prevalence")
     if keys:
         return join_by_keys(named, shares, keys)
@@ -139,7 +139,7 @@ def draw_trend(frame: pl.DataFrame, others: pl.DataFrame, *, title: str) -> Pict
     frame : polars.DataFrame
         One row per period and line: ``slice`` (the line), ``x`` (its time in milliseconds since
         1970), ``y``, ``low`` and ``high`` (which may be missing), ``part`` (the line breaks where
-        it changes) and ``failed`` (whether a gate failed there).
+        ``part`` changes) and ``failed`` (whether a gate failed).
     others : polars.DataFrame
         ``x`` of the marks at the lower edge.
     title : str
@@ -156,7 +156,7 @@ def draw_trend(frame: pl.DataFrame, others: pl.DataFrame, *, title: str) -> Pict
 
 
 class _HtmlEncoder(json.JSONEncoder):
-    """JSON for a ``<script>`` element: ``<`` is escaped, as a key may contain ``</script>``."""
+    """JSON for a ``<script>`` element, with ``<`` escaped: a key may contain ``</script>``."""
 
     def encode(self, o: Any) -> str:
         return super().encode(o).replace("<", "\\u003c")
@@ -165,7 +165,7 @@ class _HtmlEncoder(json.JSONEncoder):
 def write_svg(chart: Picture) -> str:
     """Return a chart as the text of an SVG element for a page, with its legend below the plot.
 
-    Beside the plot it would make the picture so wide that a narrow page shrinks the text.
+    A legend beside the plot would widen the picture so much that a narrow page shrinks the text.
 
     Raises
     ------
@@ -173,7 +173,7 @@ def write_svg(chart: Picture) -> str:
         If vl-convert is not installed.
     """
     converter: Any = import_optional("vl_convert", "plot", "plots")
-    # Its parts were checked when they were made; the whole takes as long again.
+    # Skip the validation, which takes as long again: the parts were validated when made.
     content = chart.to_dict(validate=False)
     content["config"]["legend"]["orient"] = "bottom"
     return converter.vegalite_to_svg(content)
@@ -188,7 +188,7 @@ def check_suffix(path: str | PathLike[str]) -> None:
 
 
 def save_chart(chart: Picture, path: str) -> None:
-    """Write a chart to a file; the suffix ``.svg``, ``.png`` or ``.html`` is the format.
+    """Write a chart to a file; the suffix (``.svg``, ``.png`` or ``.html``) decides the format.
 
     An HTML page contains its scripts and opens without a network.
 

@@ -24,15 +24,15 @@ from sqleval.plots.thinning import thin
 if TYPE_CHECKING:
     from sqleval.plots.parts import Picture
 
-#: Cost lines per chart; more of them merge into a grey area.
+#: The largest number of cost lines in a chart; more merge into a grey area.
 _MAX_LINES = 300
 
 
 def _find_operating_points(frame: pl.DataFrame, costs: tuple[float, float]) -> pl.DataFrame:
-    """Return, by series, where the curve is at the costs and the share of positives.
+    """Return, by series, the point of the curve at the costs and the share of positives.
 
-    ``x`` and ``y`` are the point, ``threshold`` attains it, and its cost line runs from ``left``
-    at probability cost 0 to ``right`` at 1.
+    The point is ``x`` and ``y``, and ``threshold`` attains it. Its cost line runs from ``left`` at
+    probability cost 0 to ``right`` at 1.
     """
     cost_fn, cost_fp = costs
     ends = ("probability_cost", "normalized_cost", "threshold")
@@ -80,7 +80,7 @@ def _draw_operating_points(
 def draw_cost_curve(
     frame: pl.DataFrame, series: Series, costs: tuple[float, float] | None = None
 ) -> Picture:
-    """Draw the lower envelope of the cost lines, with what no model costs."""
+    """Draw the lower envelope of the cost lines, with the cost without a model."""
     points = select_points(frame, "probability_cost", "normalized_cost")
     axes = encode_axis("x", "Probability cost") | encode_axis("y", "Normalized expected cost", 0.5)
     base = chart_rows(thin(points, "x", "y", ["series"]), axes).encode(color=series.encode_color())
@@ -95,10 +95,10 @@ def draw_cost_curve(
 
 
 def draw_cost_lines(frame: pl.DataFrame, series: Series) -> Picture:
-    """Draw the line of each threshold, or an even selection of many."""
+    """Draw the cost line of each threshold, or an even selection of many lines."""
     ends = select_points(frame, "fpr", "fnr")
     # Select lines evenly, with the first and last of each series. In the sorted order the series
-    # alternate, so that none covers the others.
+    # alternate, so no series covers the others.
     most = max(2, _MAX_LINES // len(series.names))
     steps = (pl.len() - 1).clip(lower_bound=most - 1)
     place = (pl.int_range(pl.len()) * (most - 1) // steps).over("series")
@@ -107,6 +107,6 @@ def draw_cost_lines(frame: pl.DataFrame, series: Series) -> Picture:
     ends = ends.select("series", x=pl.lit(0.0), y="x", x2=pl.lit(1.0), y2="y")
     axes = encode_axis("x", "Probability cost") | encode_axis("y", "Normalized expected cost")
     color = series.encode_color() if series.title else alt.value("#555555")
-    # strokeOpacity and not opacity, which makes each mark a layer and takes ten times as long.
+    # Not opacity, which makes each mark a layer and takes ten times as long.
     lines = chart_rows(ends, axes).mark_rule(strokeWidth=0.7, strokeOpacity=0.35, opacity=1)
     return layer_charts([lines.encode(x2="x2:Q", y2="y2:Q", color=color)], 440, SIDE)

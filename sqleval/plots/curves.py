@@ -1,4 +1,4 @@
-"""Draws curves of rates, calibration, lift and matrices of counts."""
+"""Draws curves of rates, calibration and lift, and confusion matrices."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ if TYPE_CHECKING:
 
 #: With more series than this, colours are too alike to identify a line.
 _MOST_COLORED = 8
-#: Letters in a line of the name above a small plot, and of a class below a matrix.
+#: Letters in a line of the name above a small plot, and of a class name below a matrix.
 _IN_HEADER, _IN_CELL = 28, 14
-#: A confusion matrix of more classes has small cells, of so many pixels, without the shares.
+#: With more classes than this, a confusion matrix has cells of this size in pixels, without shares.
 _LARGE, _SMALL_CELL = 12, 28
-#: Pixels between small plots: the last number of an axis stands beside the first of the next.
+#: Pixels between small plots, so that numbers of neighbouring axes do not overlap.
 _SPACING: Any = {"row": 20, "column": 30}
 
 
 def _draw_shares(facts: pl.DataFrame, axes: Any) -> list[alt.Chart]:
-    """Draw the shares of positives, the precision of chance, and where precision is recall."""
+    """Draw the shares of positives, and the points at which precision equals recall."""
     shares = facts["prevalence"].drop_nulls().unique().sort()
     layers = [draw_reference([(0.0, share), (1.0, share)], axes) for share in shares]
     if len(shares) == 1:
@@ -57,7 +57,7 @@ def _draw_shares(facts: pl.DataFrame, axes: Any) -> list[alt.Chart]:
 def draw_line(
     frame: pl.DataFrame, series: Series, chart: Chart, facts: pl.DataFrame | None = None
 ) -> Picture:
-    """Draw a curve in the unit square, with its line of chance."""
+    """Draw a curve in the unit square, with the line of a random model."""
     (x, x_title), (y, y_title) = chart.x, chart.y
     axes = encode_axis("x", x_title, percent=chart.percent)
     axes |= encode_axis("y", y_title, percent=chart.percent)
@@ -68,7 +68,7 @@ def draw_line(
         layers += [ideal, draw_label(0.0, "ideal", axes)]
     points = select_points(frame, x, y)
     if chart.steps:
-        # Before the first true positive precision is 0: leave out that line along the axis.
+        # Leave out the line along the axis, before the first true positive, where precision is 0.
         start = pl.int_range(pl.len()).over("series") == 0
         points = points.filter(start | (pl.col("x") > 0))
     layers += draw_bands(frame, x, series, axes)
@@ -82,15 +82,15 @@ def draw_line(
 
 
 def _break_lines(length: int) -> str:
-    """Return the expression in Vega by which a long label takes several lines."""
+    """Return a Vega expression that breaks a long label into several lines."""
     lines = f"regexp('(.{{1,{length}}}(?: |$)|.{{{length}}})', 'g')"
     return f"split(trim(replace(datum.label, {lines}, '$1\\n')), '\\n')"
 
 
 def _create_facet(series: Series, font_size: int) -> alt.Facet:
-    """Return the channel of a plot per series, whose long names take several lines.
+    """Return the channel for one plot per series, with long names in several lines.
 
-    On one line they would push the plots apart, and the first one away from its axis.
+    On one line long names would push the plots apart, and the first plot away from its axis.
     """
     header = alt.Header(
         labelExpr=_break_lines(_IN_HEADER), labelFontSize=font_size, labelLimit=0,
@@ -148,7 +148,7 @@ def draw_calibration(frame: pl.DataFrame, series: Series) -> Picture:
     bars = place_bars(points.with_columns(y="n"), series, pl.col("x"), width)
     axes = encode_axis("x", "Mean predicted probability")
     axes["y"] = alt.Y("y:Q", title="Rows", axis=alt.Axis(format="~s", tickCount=3))
-    # A bar mark pads the axis and shifts the bars against the points above; a rectangle does not.
+    # Rectangles, because bar marks pad the axis and shift bars against the points above.
     lower = chart_rows(bars, axes).mark_rect(clip=True)
     lower = lower.encode(x2="x2:Q", y2=alt.datum(0), color=series.encode_color(symbol=None))
     upper = layer_charts(layers, SIDE, SIDE)
@@ -156,7 +156,7 @@ def draw_calibration(frame: pl.DataFrame, series: Series) -> Picture:
 
 
 def draw_ks(frame: pl.DataFrame, series: Series) -> Picture:
-    """Draw the shares above each threshold, and the largest distance of the two."""
+    """Draw the shares of both classes above each threshold, and their largest distance."""
     kinds = {"tpr": "positives", "fpr": "negatives"}
     shares = (
         select_points(frame, "threshold", y).with_columns(kind=pl.lit(kinds[y])) for y in kinds
@@ -166,7 +166,7 @@ def draw_ks(frame: pl.DataFrame, series: Series) -> Picture:
     axes["x"] = alt.X("x:Q", title="Threshold", scale=scale, axis=alt.Axis(tickCount=7))
     names = list(kinds.values())
     legend = alt.Legend(title="share of", symbolType="stroke", symbolSize=250)
-    # A share holds from its threshold down to the next lower one, which is the next row.
+    # A share holds from its threshold down to the next lower one, in the next row.
     lines = chart_rows(thin(pl.concat(shares), "x", "y", ["series", "kind"]), axes)
     lines = lines.mark_line(interpolate="step-after")
     largest = select_points(frame, "threshold", "tpr", "fpr", "distance")
@@ -183,7 +183,7 @@ def draw_ks(frame: pl.DataFrame, series: Series) -> Picture:
         lines = lines.encode(color=alt.Color("kind:N", scale=scale, legend=legend))
         at_largest = chart_rows(largest, {"x": axes["x"]})
         text = f"KS = {largest['distance'][0]:.3f} at {largest['x'][0]:.4g}"
-        # Above the plot, so that it covers no curve.
+        # Put the label above the plot, so that it covers no curve.
         label = at_largest.mark_text(color=INK, fontSize=11, dy=-9).encode(y=alt.value(0))
         layers = [
             at_largest.mark_rule(color=GREY, strokeDash=[1, 3]),
@@ -196,8 +196,8 @@ def draw_ks(frame: pl.DataFrame, series: Series) -> Picture:
 
 def draw_gain_table(frame: pl.DataFrame, series: Series) -> Picture:
     """Draw the lift of each part of the rows as a bar."""
-    # A bar is as wide as the share that it adds. Ties make the shares differ between the series,
-    # so that they cannot be categories.
+    # A bar is as wide as the share that it adds. Shares cannot be categories, because ties make
+    # them differ between series.
     points = select_points(frame, "share", "lift")
     added = pl.col("x") - pl.col("x").shift(1).over("series").fill_null(0.0)
     axes = encode_axis("x", "Share of rows targeted", percent=True)
@@ -241,7 +241,7 @@ def draw_confusion(frame: pl.DataFrame, series: Series) -> Picture:
     square = square.with_columns(
         text=pl.Series(texts), percent=(pl.col("share") * 100).round(1).cast(pl.String) + "%"
     )
-    # The positive class first, as in most tables of two classes.
+    # The positive class comes first, as in most tables of two classes.
     order = names[::-1] if is_binary else names
     below = alt.Axis(labelAngle=0, labelExpr=_break_lines(_IN_CELL))
     below = alt.Axis(labelAngle=-90) if is_large else below

@@ -1,6 +1,6 @@
-"""The parts of charts: colours, series, axes, reference lines. The only module that imports Altair.
+"""Makes the parts of charts: colours, series, axes, reference lines.
 
-Altair is an optional extra and imported late, so that everything else works without it.
+Only this module imports Altair. It does so late, so that everything else works without this extra.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 else:
 
     class _LazyAltair:
-        """Altair, imported at the first use of a name."""
+        """Altair, which is imported when one of its names is first used."""
 
         def __getattr__(self, name: str) -> Any:
             return getattr(import_optional("altair", "plot", "plots"), name)
@@ -43,9 +43,9 @@ class Series(NamedTuple):
     title : str
         The title of the legend.
     names : list of str
-        The names in the legend, in row order: with the value and rows of each where known.
+        The names in the legend, in row order, with value and number of rows if known.
     keys : list of str
-        The names without them.
+        The names without value and number of rows.
     """
 
     title: str
@@ -53,7 +53,7 @@ class Series(NamedTuple):
     keys: list[str]
 
     def encode_color(self, symbol: Any = "stroke") -> Any:
-        """Return the colour channel; one blue and no legend if there are no keys."""
+        """Return the colour channel; without keys, one colour and no legend."""
         if not self.title:
             return alt.value(COLORS[0])
         count = len(self.names)
@@ -68,15 +68,16 @@ class Series(NamedTuple):
 
 
 def write_summary(name: str) -> pl.Expr:
-    """Return what stands beside a series: its metric and its number of rows."""
+    """Return the text after a series' name: its metric and its number of rows."""
     value = pl.col("value").map_elements(lambda v: f"{v:.3f}", return_dtype=pl.String)
     rows = pl.col("n").map_elements(lambda n: f"{n:,}", return_dtype=pl.String)
     return pl.format(f"{name} {{}}, n = {{}}", value.fill_null("undefined"), rows)
 
 
 def join_by_keys(left: pl.DataFrame, right: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
-    """Return the rows of a table with the columns of another one that has a row per key."""
-    # A key may be called *, which a join takes for all columns; the oldest Polars has no selectors.
+    """Return the rows of a table with the columns of another table that has a row per key."""
+    # Rename the keys: a join takes the key * for all columns, and the oldest Polars takes no
+    # selectors in a join.
     names = {key: f"_key_{i}" for i, key in enumerate(keys)}
     joined = left.rename(names).join(
         right.rename(names),
@@ -91,13 +92,13 @@ def join_by_keys(left: pl.DataFrame, right: pl.DataFrame, keys: Sequence[str]) -
 def name_series(
     frame: pl.DataFrame, keys: Sequence[str], facts: pl.DataFrame | None = None, summary: str = ""
 ) -> tuple[pl.DataFrame, Series]:
-    """Add the column ``series``, the keys as one text, and return all series beside the frame.
+    """Add the column ``series``, the keys as one text; return the frame and all series.
 
-    With ``facts``, the value and rows of each series stand beside its name.
+    With ``facts``, value and number of rows follow the name of each series.
     """
     if not keys:
         return frame.with_columns(series=pl.lit("")), Series("", [""], [""])
-    # As names: a key may be called *, which as a text would be all columns.
+    # By name, because as a text the key * would mean all columns.
     by_keys = cs.by_name(*keys)
     names = frame.select(by_keys).unique(maintain_order=True)
     texts = by_keys.cast(pl.String).fill_null("NULL")
@@ -117,16 +118,16 @@ def name_series(
 
 
 def select_points(frame: pl.DataFrame, x: str, y: str, *more: str) -> pl.DataFrame:
-    """Return ``series``, ``x``, ``y`` and further columns of the rows where all are finite."""
+    """Return ``series``, ``x``, ``y`` and further columns, for rows where all are finite."""
     names = (x, y, *more)
     frame = frame.select("series", *(pl.col(name).cast(pl.Float64) for name in names))
-    # A NULL makes the condition NULL, so that its row is left out as well.
+    # A NULL makes the condition NULL, which leaves out the row as well.
     return frame.filter(pl.col(name).is_finite() for name in names).rename({x: "x", y: "y"})
 
 
 def chart_rows(frame: pl.DataFrame, axes: Any) -> alt.Chart:
     """Return a chart of rows, without marks."""
-    # As CSV text: Altair validates other rows one by one, and limits their number.
+    # Pass CSV text, because Altair validates other rows one by one, and limits their number.
     parse: Any = {
         name: "number" if kind.is_numeric() else "string" for name, kind in frame.schema.items()
     }
@@ -140,7 +141,7 @@ def encode_axis(name: str, title: str | None, high: float = 1.0, percent: bool =
     ticks = [round(i * step, 1) for i in range(round(high / step) + 1)]
     axis = alt.Axis(values=ticks, format=".0%" if percent else ".1f")
     kind: Any = {"x": alt.X, "y": alt.Y}[name]
-    # Series overlap; they are not stacked.
+    # Let series overlap instead of stacking them.
     scale = alt.Scale(domain=[0, high], nice=False)
     return {name: kind(f"{name}:Q", title=title, scale=scale, axis=axis, stack=None)}
 
@@ -159,7 +160,7 @@ def draw_label(x: float, label: str, axes: Any) -> alt.Chart:
 
 
 def draw_bands(frame: pl.DataFrame, x: str, series: Series, axes: Any) -> list[alt.Chart]:
-    """Draw the bands of curves: the narrow one of points, and the wide one of whole curves."""
+    """Draw the bands of curves: the narrow pointwise band and the wide simultaneous band."""
     layers: list[alt.Chart] = []
     for prefix, opacity in (("simultaneous_", 0.12), ("", 0.25)):
         if f"{prefix}low" in frame.columns:
@@ -173,7 +174,7 @@ def draw_bands(frame: pl.DataFrame, x: str, series: Series, axes: Any) -> list[a
 def place_bars(
     points: pl.DataFrame, series: Series, middle: pl.Expr, width: pl.Expr
 ) -> pl.DataFrame:
-    """Return the left and right end of bars at ``middle``; several series stand side by side."""
+    """Return the left and right ends of bars at ``middle``; bars of series stand side by side."""
     count = len(series.names)
     number = pl.col("series").replace_strict(series.names, range(count), return_dtype=pl.Float64)
     left = middle + width * (number / count - 0.5)
@@ -181,6 +182,6 @@ def place_bars(
 
 
 def layer_charts(layers: Sequence[alt.Chart], width: int, height: int) -> Picture:
-    """Return charts above each other, of this size."""
+    """Return charts of this size, layered over each other."""
     picture: Any = alt.layer(*layers)
     return picture.properties(width=width, height=height)

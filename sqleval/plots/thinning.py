@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-#: The columns into which a picture is divided: more than it has pixels across.
+#: The number of columns into which a picture is divided, more than its width in pixels.
 COLUMNS = 1000
 
 
@@ -14,8 +14,8 @@ def thin(
     """Remove the rows of a curve that do not change its picture.
 
     The range of ``x`` is divided into ``columns``. For each series (combination of ``keys``) and
-    column the first, last, lowest and highest row stay, in their order (M4,
-    doi:10.14778/2732951.2732953), and both ends of each series. If ``x`` is monotone, each removed
+    column, the first, last, lowest and highest row stay in order (M4,
+    doi:10.14778/2732951.2732953), as do both ends of each series. If ``x`` is monotone, a removed
     row is at most one column's width away from the line through the rest. If no series has more
     than ``4 * columns`` rows, all rows stay.
     """
@@ -25,7 +25,7 @@ def thin(
     across, up = (pl.col(name).cast(pl.Float64) for name in (x, y))
     work = frame.select(
         *(pl.col(key).alias(name) for key, name in zip(keys, names, strict=True)),
-        # Infinite and NaN coordinates cannot be drawn, and would break the range.
+        # Infinite and NaN coordinates cannot be drawn, and would make the range infinite.
         x=pl.when(across.is_finite()).then(across),
         y=pl.when(up.is_finite()).then(up),
     ).with_row_index("row")

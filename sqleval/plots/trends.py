@@ -22,7 +22,7 @@ def draw_trend_lines(frame: pl.DataFrame, series: Series, others: pl.DataFrame) 
     ----------
     frame : polars.DataFrame
         ``series``, ``x`` (milliseconds since 1970), ``y``, ``low``, ``high``, ``part`` (a line
-        breaks where it changes) and ``failed``.
+        breaks where ``part`` changes) and ``failed``.
     series : Series
         The lines.
     others : polars.DataFrame

@@ -1,1 +1,1 @@
-"""One page about predictions, without a job: the better model, numbers, data, curves, slices."""
+"""A page about predictions, without a job: the better model, numbers, data, curves, slices."""

@@ -1,4 +1,4 @@
-"""Answers whether a model is better than the first one, by the test of one metric."""
+"""Tests whether a model is better than the first one, by one metric."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -13,10 +13,10 @@ from sqleval.inference.adjust import add_adjusted_p_values
 
 
 class Answer(NamedTuple):
-    """The tested differences of a metric from the first model, or why there are none.
+    """The tested differences of a metric from the first model, or the reason for their absence.
 
-    ``rows`` are those of a comparison. Their p-values are adjusted for the number of models, of
-    which a comparison of all rows knows nothing. ``missing`` says what is not installed.
+    ``rows`` come from a comparison, whose p-values are then adjusted for the number of models.
+    ``missing`` names the library that is not installed.
     """
 
     metric: str
@@ -29,9 +29,9 @@ class Answer(NamedTuple):
 
 
 def compare_models(bound: Predictions, metric: Request, ci: float) -> Answer | None:
-    """Return which models differ from the first one; None for fewer than two models.
+    """Test which models differ from the first one; return None for fewer than two models.
 
-    Only by tests whose sums are one statement: the replicates of a bootstrap would take longer
+    Only tests that need one statement are used: the replicates of a bootstrap would take longer
     than the whole page.
 
     Parameters
@@ -41,7 +41,7 @@ def compare_models(bound: Predictions, metric: Request, ci: float) -> Answer | N
     metric : Request
         The metric.
     ci : float
-        The level of the intervals; a difference counts where its p-value is below one minus it.
+        The level of the intervals. A difference counts if its p-value is below one minus the level.
     """
     models = [model for model, _ in bound.binding.models]
     if len(models) < 2:

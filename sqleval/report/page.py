@@ -20,9 +20,9 @@ from sqleval.inspection.inspect import inspect
 from sqleval.plots import charts
 from sqleval.report.answer import compare_models
 
-#: Slices in the table; `evaluate --by` has all.
+#: The largest number of slices in the table; `evaluate --by` prints all.
 _MOST_SLICES = 30
-#: By their names on the page, metrics that are the best threshold by some measure.
+#: Metrics that return the best threshold by some measure, by their names on the page.
 _BEST = {
     "best F1": "best_f_beta_threshold",
     "best Youden's J": "best_youden_j_threshold",
@@ -34,7 +34,7 @@ _GRID = tuple(i / 10 for i in range(1, 10))
 
 
 class Slices(NamedTuple):
-    """The slices of the page: the metric, its rows from the worst on, how many there are, SQL."""
+    """The slices of the page: metric, keys, rows from the worst on, number of all rows, SQL."""
 
     metric: str
     keys: Sequence[str]
@@ -72,15 +72,15 @@ def write_report(
 
     Notes
     -----
-    Without Altair the page has no pictures, and without SciPy no test and no interval of the
-    bootstrap; its end says so, and what to install.
+    Without Altair the page has no pictures. Without SciPy it has no test and no interval of the
+    bootstrap. The end of the page then says what to install.
 
     Raises
     ------
     SourceError
         If the source cannot be read, or the page cannot be written.
     RequestError
-        If a column or metric does not fit, ``sets`` is given, or the source can be read once only.
+        If a column or metric does not fit, ``sets`` is set, or the source can be read only once.
     DataError
         For rows that the metrics cannot use.
     """
@@ -141,7 +141,7 @@ def _load_template() -> Any:
 
 
 def _format(value: float | None, form: str) -> str:
-    """Return a number as text: 4 decimals, unless they are too few or too many for its size."""
+    """Return a number as text: with 4 decimals, or 3 significant digits if very small or large."""
     if value is None:
         return ""
     if form.endswith("f") and (0 < abs(value) < 1e-3 or abs(value) >= 1e15):
@@ -165,7 +165,7 @@ def _add_differences(
 ) -> Iterator[dict[str, Any]]:
     """Yield the rows by metric, each with its statement and its difference from the first model.
 
-    There is no difference of a model with another number of rows.
+    A model with another number of rows has no difference.
     """
     names = [request.format_request(label) for label in labels]
     better = {name: label.header["direction"] for name, label in zip(names, labels, strict=True)}
@@ -185,9 +185,9 @@ def _add_differences(
 
 
 def _inspect(source: object, roles: Mapping[str, Any], bound: Predictions) -> list[Finding]:
-    """Return what an inspection says of the label and the scores, of the rows of the page.
+    """Return the findings of an inspection of the label and the scores, over the page's rows.
 
-    None of it where another engine than DuckDB reads them.
+    There are none if another engine than DuckDB reads the rows.
     """
     if bound.engine.dialect != "duckdb":
         return []
@@ -208,21 +208,21 @@ def _inspect(source: object, roles: Mapping[str, Any], bound: Predictions) -> li
         predictions = [single.name]
     options = ("positive", "where", "query", "con", "storage", "version", "timestamp", "verify")
     arguments: dict[str, Any] = {name: roles[name] for name in options if name in roles}
-    # A late label is a column of the other source.
+    # A late label is a column of another source.
     label = None if roles.get("labels") is not None else roles.get("label")
     findings = inspect(
         source, label=label, score=scores, prediction=predictions, suggest=False, **arguments
     )
     if binding.nulls != "drop":
         return findings
-    # Advice that was followed.
+    # Remove advice that was followed already.
     return [replace(e, advice=None) if e.advice == "--nulls drop" else e for e in findings]
 
 
 def _draw_curves(bound: Predictions, lacking: dict[str, None]) -> Iterator[dict[str, str]]:
-    """Yield each curve as SVG, with its statement; or why there is none.
+    """Yield each curve as SVG with its statement, or the reason for its absence.
 
-    What is not installed is added to ``lacking``.
+    Errors about libraries that are not installed are added to ``lacking``.
     """
     facts = bound.binding.facts
     for name in facts.curves if bound.binding.has_score else facts.unscored_curves:
@@ -260,7 +260,7 @@ def _list_slices(
 
 
 class Rates(NamedTuple):
-    """The rates of a model at a threshold; ``name`` says by what the threshold is best."""
+    """The rates of a model at a threshold; ``name`` is the measure by which it is best."""
 
     model: str
     threshold: float
@@ -281,13 +281,13 @@ def _list_thresholds(bound: Predictions) -> list[Rates]:
         for name, threshold in zip(_BEST, values, strict=True)
         if threshold is not None
     ]
-    # A threshold is infinite where it is best to predict no row positive, or all.
+    # A threshold is infinite if it is best to predict all rows positive, or none.
     finite = [threshold for _, threshold, _ in model_thresholds if isfinite(threshold)]
     if finite and all(0 <= threshold <= 1 for threshold in finite):
         model_thresholds += [(model, threshold, "") for model in best for threshold in _GRID]
     thresholds = list(dict.fromkeys(threshold for _, threshold, _ in model_thresholds))
     if not thresholds:
-        return []  # as there are no rows, or those of one class
+        return []  # there are no rows, or only rows of one class
     requests = {t: [f"{rate}(threshold={t!r})" for rate in _RATES] for t in thresholds}
     rates = _collect_by_model(bound, [each for texts in requests.values() for each in texts])
     rows: list[Rates] = []
@@ -300,7 +300,7 @@ def _list_thresholds(bound: Predictions) -> list[Rates]:
 
 
 def _collect_by_model(bound: Predictions, metrics: list[str]) -> dict[str, list[float | None]]:
-    """Return the values of metrics by model, in this order; one model without a name has ""."""
+    """Return the values of metrics by model, in this order; "" is a model without a name."""
     frame = bound.evaluate(metrics).collect()
     if "model" not in frame.columns:
         return {"": frame["value"].to_list()}

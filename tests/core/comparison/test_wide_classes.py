@@ -270,7 +270,7 @@ def test_what_has_no_meaning_says_what_to_do() -> None:
     bound = sqleval.scan(ROWS, **ROLES)
     with pytest.raises(RequestError, match=r"model= is for one score .* lstm, x.gb"):
         bound.compare("log_loss", model="g", key="k")
-    with pytest.raises(RequestError, match="scores of two classes are compared"):
+    with pytest.raises(RequestError, match="can be compared only with scores of two classes"):
         bound.compare_curves("roc")
     with pytest.raises(
         RequestError, match=r"a state .*not of a score per class; prediction= takes"

@@ -179,9 +179,9 @@ def test_filters_and_columns_of_a_lazy_band() -> None:
 
 
 @pytest.mark.parametrize(("curve", "options", "message"), [
-    ("ks", {}, "ks_curve has no bands; curves that have: calibration_curve, cost_curve, gain_cur"),
+    ("ks", {}, "ks_curve has no bands; curves with bands: calibration_curve, cost_curve, gain_cur"),
     ("roc", {"ci": 95}, "ci=95"),
-    ("roc", {"replicates": 0}, "bands of curves come from replicates"),
+    ("roc", {"replicates": 0}, "bands of curves need replicates"),
     ("roc", {"replicates": 7}, "replicates=7 must be a whole number from 100 to 1,000"),
     ("roc", {"cluster": "uu"}, "cluster='uu'"),
 ])  # fmt: skip
