@@ -1,1 +1,1 @@
-"""Model selection: metrics over folds, bootstrap estimates, the choice of a configuration."""
+"""Model selection: metrics over folds, bootstrap estimates, choice of a configuration."""

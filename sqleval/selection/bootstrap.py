@@ -1,4 +1,4 @@
-"""The .632 and .632+ bootstrap estimates of an error."""
+"""Computes the .632 and .632+ bootstrap estimates of an error."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def bootstrap_632(
 ) -> pl.DataFrame:
     """Return the .632 and .632+ estimates of a bootstrap.
 
-    The out-of-bag error is too high, because the model has learned from 63.2 % of the rows; the
-    training error is too low. Both estimates are weighted means of the two; in .632+ the weight of
-    the training error decreases with overfitting.
+    The out-of-bag error is too high, because a model has learned from only 63.2 % of the rows. The
+    training error is too low. Both estimates are weighted means of these errors. In .632+ the
+    weight of the training error decreases with overfitting.
 
     Parameters
     ----------
@@ -50,15 +50,15 @@ def bootstrap_632(
     polars.DataFrame
         The slice keys (with several models also ``model``), ``metric``, ``train``, ``out_of_bag``,
         ``no_information`` (the value if predictions and labels were independent), ``overfitting``
-        (the relative rate, 0 .. 1), ``estimate_632``, ``estimate_632_plus`` and ``note``, which
-        says why a slice has no estimate.
+        (the relative rate, 0 .. 1), ``estimate_632``, ``estimate_632_plus`` and ``note`` (the
+        reason if a slice has no estimate).
 
     Raises
     ------
     RequestError
         If a metric has no such estimate, or a role is missing.
     DataError
-        If rows have no ``repeat``, unless ``nulls="drop"`` leaves them out.
+        If rows have no ``repeat``; ``nulls="drop"`` leaves them out.
 
     References
     ----------
@@ -89,7 +89,7 @@ def bootstrap_632(
         means.filter(pl.col(role) == side).select(*keys, "metric", pl.col("value").alias(name))
         for side, name in (("train", "train"), ("test", "out_of_bag"))
     )
-    # Slices may lack training rows, or out-of-bag rows. The constant key _one joins frames without
+    # A slice may lack training rows or out-of-bag rows. The constant key _one joins frames without
     # slice keys.
     slices = values.select(*keys, _one=1).unique(maintain_order=True)
     frames: list[pl.DataFrame] = []

@@ -37,8 +37,8 @@ def select(
     Parameters
     ----------
     source : path, frame or table
-        A long table of predictions: columns of the configuration, of the folds, and those that
-        `scan` takes.
+        A long table of predictions, with columns of the configuration and the fold, and the columns
+        for `scan`.
     metric : str
         The metric to rank by, such as ``roc_auc`` or ``f_beta(beta=2)``.
     config : str or sequence of str
@@ -47,23 +47,22 @@ def select(
         The columns that identify a fold.
     role : str, optional
         A column with ``validation`` and ``test``: configurations are ranked on validation rows,
-        and the one chosen is evaluated on test rows. Without it, all rows rank.
+        and the chosen one is evaluated on test rows. By default they are ranked on all rows.
     rule : {"best", "one_standard_error"}
         Choose the best mean, or the simplest configuration within one standard error of it.
     simplest : str or sequence of str
-        Columns of ``config`` that order configurations by complexity: a smaller value is
-        simpler, or a larger one with a minus before the name. They also break ties.
+        Columns of ``config`` that order configurations by complexity. Smaller values are simpler;
+        with a minus before the name, larger values are. These columns also break ties.
     **roles
-        The other options of `scan`, without ``by`` and ``sets``; a score or prediction is that of
-        one model.
+        The other options of `scan`, except ``by`` and ``sets``. Only one model is allowed.
 
     Returns
     -------
     polars.DataFrame
-        One row per configuration, the best first: its columns, ``rank`` (ties share one), ``mean``,
-        ``std`` and ``stderr`` over its ``n_folds`` folds, and ``chosen``. The chosen one also has
-        ``optimism`` (the bias of its mean from choosing the best), ``test`` (its value on test
-        rows) and ``reason``, with the configuration to train again on all rows.
+        One row per configuration, the best first: its columns, ``rank`` (ties share a rank),
+        ``mean``, ``std`` and ``stderr`` over its ``n_folds`` folds, and ``chosen``. The chosen one
+        also has ``optimism`` (the bias of its mean caused by choosing the best), ``test`` (its
+        value on test rows) and ``reason``, with the configuration to train again on all rows.
 
     Raises
     ------
@@ -71,7 +70,7 @@ def select(
         If a column does not exist, the rule is unknown, a configuration has values of several
         models or classes, or no configuration has a value in every fold.
     DataError
-        If rows have no fold, unless ``nulls="drop"`` leaves them out.
+        If rows have no fold; ``nulls="drop"`` leaves them out.
 
     References
     ----------
@@ -149,14 +148,14 @@ class _Search(NamedTuple):
 
     @property
     def is_larger_simpler(self) -> list[bool]:
-        """Whether a larger value of such a column is simpler."""
+        """Whether larger values of each column of `complexity` are simpler."""
         return [name.startswith("-") for name in self.simplest]
 
 
 def _check_options(search: _Search, roles: Mapping[str, Any]) -> None:
     if not search.configs or not search.folds:
         raise RequestError(
-            "config= and fold= are needed: the columns of the configuration and those of the fold"
+            "config= and fold= are needed: the columns of the configuration and of the fold"
         )
     refuse_names("config", search.configs, _RESERVED)
     if search.rule not in _RULES:
@@ -195,7 +194,7 @@ def _check_single_value(values: pl.DataFrame, search: _Search) -> None:
 def _rank_configurations(values: pl.DataFrame, search: _Search) -> pl.DataFrame:
     """Return mean, spread and rank of each configuration, the best first.
 
-    A configuration without a value in some fold has no rank: its mean is over other rows.
+    A configuration without a value in some fold has no rank, because its mean is over other rows.
     """
     table = (
         values.group_by(search.configs, maintain_order=True)
@@ -207,7 +206,7 @@ def _rank_configurations(values: pl.DataFrame, search: _Search) -> pl.DataFrame:
         .with_columns(stderr=pl.col("std") / pl.col("n_folds").sqrt())
     )
     is_complete = pl.col("n_folds") == values.select(search.folds).n_unique()
-    # Rounded, because the means of equal values may differ by a rounding error.
+    # Round the means, because means of equal values may differ by a rounding error.
     mean = pl.when(is_complete).then(pl.col("mean").round_sig_figs(12))
     ranked = table.with_columns(rank=mean.rank("min", descending=search.is_higher_better))
     if table.filter(is_complete).is_empty():
@@ -221,7 +220,7 @@ def _rank_configurations(values: pl.DataFrame, search: _Search) -> pl.DataFrame:
 
 
 def _choose_configuration(table: pl.DataFrame, search: _Search) -> tuple[dict[str, Any], str]:
-    """Return the row of the chosen configuration, and the criterion in words."""
+    """Return the row of the chosen configuration, and the criterion as text."""
     complete = table.filter(pl.col("rank").is_not_null())
     chosen = table.row(0, named=True)
     criterion = f"the best mean of {complete.height}"
@@ -245,7 +244,7 @@ def _choose_configuration(table: pl.DataFrame, search: _Search) -> tuple[dict[st
 
 
 def _describe_grid(table: pl.DataFrame, chosen: Mapping[str, Any], search: _Search) -> str:
-    """Return the size of the grid, and the configuration to train again, in words."""
+    """Return a text with the size of the grid and the configuration to train again."""
     sizes = [table[name].n_unique() for name in search.configs]
     size = prod(sizes)
     incomplete = "" if size == table.height else f", of a grid of {size}"
@@ -259,7 +258,7 @@ def _describe_grid(table: pl.DataFrame, chosen: Mapping[str, Any], search: _Sear
 def _estimate_optimism(
     values: pl.DataFrame, table: pl.DataFrame, search: _Search, is_chosen: pl.Expr
 ) -> float | None:
-    """Return the mean over folds of how much the fold's best beats the chosen configuration."""
+    """Return the mean over folds of the difference of a fold's best and the chosen configuration."""
     complete = table.filter(pl.col("rank").is_not_null())
     comparable = values.join(complete, on=search.configs, how="semi", nulls_equal=True)
     best = pl.col("value").max() if search.is_higher_better else pl.col("value").min()

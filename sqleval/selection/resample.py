@@ -1,4 +1,4 @@
-"""Metrics over the folds of cross-validation: means, corrected intervals, the pooled value."""
+"""Computes metrics over folds of cross-validation: means, corrected intervals, pooled values."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def _refuse_patterns(options: Mapping[str, Sequence[str]]) -> None:
         for name in names:
             if name == "*" or (name.startswith("^") and name.endswith("$")):
                 raise RequestError(
-                    f"{option}={name!r}: over folds a key may not be called so, as Polars takes "
-                    "the name for a pattern of columns; rename the column, such as by "
+                    f"{option}={name!r}: over folds a key must not have this name, which Polars "
+                    "takes for a pattern of columns; rename the column, such as by "
                     f"query='SELECT *, {quote(name)} AS key_column FROM ...'"
                 )
 
@@ -70,9 +70,9 @@ def evaluate_folds(
 ) -> pl.DataFrame:
     """Return the metrics by slice, ``extra`` keys and fold: keys, ``metric``, ``value``, ``n``.
 
-    Each of the ``sets`` in ``roles`` is also divided by the extra keys and folds; the key ``by``
-    names it without them. ``options`` maps the options of the caller to the columns that they
-    name, for errors.
+    Each of the ``sets`` in ``roles`` is also divided by the extra keys and folds, which its name in
+    the key ``by`` leaves out. ``options`` maps the caller's options to the columns that they name,
+    for errors.
     """
     others, added = dict(roles), [*extra, *folds]
     slice_keys = list_names(others.get("by"), "by")
@@ -86,7 +86,7 @@ def evaluate_folds(
     try:
         predictions = scan(source, **others, by=by)
     except RequestError as error:
-        # Here all of them are slice keys; the caller wrote another word.
+        # All these columns are slice keys here, so put the caller's option into the message.
         for option, names in options.items():
             for name in names:
                 key, message = f"by={name!r}: ", str(error)
@@ -108,14 +108,14 @@ def evaluate_folds(
 def _drop_missing_folds(
     values: pl.DataFrame, option: str, name: str, shared: Sequence[str], nulls: object
 ) -> pl.DataFrame:
-    """Return values of folds without that of rows that have no fold, if rows may be dropped.
+    """Return values of folds without the value of rows that have no fold, if rows may be dropped.
 
-    ``shared`` are the keys of which each value has all rows: the sets of slice keys, and models.
+    ``shared`` are the keys for which each value covers all rows: sets of slice keys, and models.
 
     Raises
     ------
     DataError
-        If there are such rows, and they may not be dropped.
+        If rows without a fold exist and must not be dropped.
     """
     is_missing = pl.col(name).is_null()
     if values.schema[name].is_float():
@@ -128,27 +128,27 @@ def _drop_missing_folds(
         count = cast("int", counts["n"].max())
         raise DataError(
             f"{option}={name!r} is NULL or NaN in {format_row_count(count)}; each row "
-            "needs one, or nulls='drop' (--nulls drop) leaves it out"
+            "needs a value, or nulls='drop' (--nulls drop) leaves it out"
         )
     return values.filter(~is_missing)
 
 
 def _require_folds(roles: Mapping[str, Any], folds: Sequence[str]) -> dict[str, Any]:
-    """Return roles that leave out the rows without a fold, where rows may be dropped."""
+    """Return roles whose condition leaves out rows without a fold, if rows may be dropped."""
     if roles.get("nulls") != "drop":
         return dict(roles)
     conditions = [f"({roles['where']})"] if roles.get("where") else []
     for name in map(quote, folds):
-        # NaN, of columns of any type.
+        # The second condition finds NaN in columns of any type.
         conditions += [f"{name} IS NOT NULL", f"LOWER(CAST({name} AS VARCHAR)) <> 'nan'"]
     return {**roles, "where": " AND ".join(conditions)}
 
 
 def list_slice_keys(values: pl.DataFrame, others: Sequence[str]) -> list[str]:
-    """Return the keys of the values of `evaluate_folds` that are not among ``others``.
+    """Return the keys in the result of `evaluate_folds` that are not among ``others``.
 
-    They are those of ``by=``, and the keys that `scan` adds: ``by`` (of ``sets=``), ``model`` and
-    ``class``. Values that differ in one of them are never averaged.
+    They are the keys in ``by=``, and the keys that `scan` adds: ``by`` (for ``sets=``), ``model``
+    and ``class``. Values that differ in one of them are never averaged.
     """
     keys = values.columns[: values.columns.index("metric")]
     return [key for key in keys if key not in others]
@@ -173,15 +173,15 @@ def resample(
     metrics : str or sequence of str, optional
         As for `Predictions.evaluate`.
     fold : str or sequence of str
-        The columns that identify a fold; all but the last identify the repeat.
+        The columns that identify a fold. All except the last identify the repeat.
     role : str, optional
-        A column with ``train`` and ``test``: the metrics are those of test rows, and the result
-        also has ``train`` (the mean on training rows) and ``gap`` (how much better it is).
+        A column with ``train`` and ``test``. Metrics are then computed on test rows, and the result
+        also has ``train`` (the mean on training rows) and ``gap`` (by how much that is better).
     ci : float, optional
         Level of the interval, such as 0.95.
     ratio : float, optional
-        Number of test rows divided by training rows, for the interval. By default 1 / (k - 1)
-        for repeats of k folds; repeats of one fold need it.
+        Number of test rows divided by training rows, for the interval. By default 1 / (k - 1) for
+        repeats of k folds. It is required for repeats of one fold.
     **roles
         The other options of `scan`.
 
@@ -198,7 +198,7 @@ def resample(
     RequestError
         If a column does not exist or a metric does not fit.
     DataError
-        If rows have no fold, unless ``nulls="drop"`` leaves them out.
+        If rows have no fold; ``nulls="drop"`` leaves them out.
 
     Examples
     --------
@@ -251,8 +251,8 @@ def _check_options(
 def _aggregate_folds(
     values: pl.DataFrame, slices: Sequence[str], repeat: Sequence[str]
 ) -> pl.DataFrame:
-    """Return mean and spread over folds, and ``_ratio``, the mean of test to training rows."""
-    # The folds of a repeat partition its rows: the rows of all other folds train.
+    """Return mean and spread over folds, and ``_ratio``, the mean share of test to training rows."""
+    # The folds of a repeat partition its rows, so the rows of all other folds train.
     sizes = values.with_columns(_all=pl.col("n").sum().over([*slices, *repeat]))
     sizes = sizes.with_columns(_ratio=pl.col("n") / (pl.col("_all") - pl.col("n")))
     means = sizes.group_by(slices, maintain_order=True).agg(
@@ -268,9 +268,9 @@ def _aggregate_folds(
 def _write_interval(ci: float | None, ratio: float | None) -> list[pl.Expr]:
     """Return low, high and the note of the corrected resampled t interval.
 
-    The folds share training rows, so that their values are correlated. Nadeau and Bengio (2003),
-    Inference for the generalization error, add the ratio of test to training rows to the variance.
-    Without it the interval is far too narrow.
+    Values of folds are correlated, because folds share training rows. Nadeau and Bengio (2003),
+    Inference for the generalization error, therefore add the ratio of test to training rows to the
+    variance. Without it the interval is far too narrow.
     """
     if ci is None:
         empty = pl.lit(None, pl.Float64)
@@ -301,6 +301,6 @@ def _write_interval(ci: float | None, ratio: float | None) -> list[pl.Expr]:
 
 
 def _find_signs(metrics: pl.Series, catalogue: Catalogue | None) -> dict[str, float]:
-    """Return 1 for metrics of which higher is better, and -1 for the others."""
+    """Return 1 for metrics for which higher is better, and -1 for the others."""
     signs = {"higher": 1.0, "lower": -1.0, "none": -1.0}
     return {name: signs[find_direction(name, catalogue)] for name in metrics.unique()}

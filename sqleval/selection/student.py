@@ -1,4 +1,4 @@
-"""Quantiles of Student's t distribution."""
+"""Computes quantiles of Student's t distribution."""
 
 from __future__ import annotations
 

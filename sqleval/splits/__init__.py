@@ -1,1 +1,1 @@
-"""Splits of rows into training and test, and their checks."""
+"""Splits rows into training and test, and checks splits."""

@@ -77,12 +77,12 @@ def check_split(
     key : str or sequence of str
         The columns that identify a row, in both.
     stratify, group : str or sequence of str, optional
-        Columns whose shares should be equal in training and test, and columns whose values should
-        be in one of the two only.
+        ``stratify``: columns whose values should have equal shares in training and test.
+        ``group``: columns whose values should be in only one of the two.
     time : str, optional
-        A date, a time or a number: all training rows should be earlier than all test rows.
+        A date, a time or a number; all training rows should be earlier than all test rows.
     content : str or sequence of str, optional
-        The columns in which duplicates are equal; by default all but the key, if there are
+        The columns in which duplicates are equal; by default all except the key, if there are
         several.
     query, con, engine, storage, version, timestamp, verify : optional
         As for `sqleval.scan`.
@@ -91,8 +91,8 @@ def check_split(
     -------
     polars.DataFrame
         One row per problem, none for a good split: ``check``, whether it is a ``leak``, the number
-        of ``folds`` with it, the worst of them (``repeat``, ``fold`` and the number ``found``), and
-        ``warning``, the problem in words.
+        of ``folds`` with the problem, the worst fold (``repeat``, ``fold`` and the number
+        ``found``), and ``warning``, a description of the problem.
 
     Raises
     ------
@@ -133,7 +133,7 @@ def check_split(
     if content is None:
         same = [name for name in columns if name not in keys]
     if content is None and len(same) < 2:
-        same = []  # rows that share a label, or one other value, are not copies
+        same = []  # rows that are equal in a single column, such as the label, are not copies
     roles = {
         "key": keys, "stratify": list_names(stratify, "stratify"),
         "group": list_names(group, "group"), "content": same, "time": list_names(time, "time"),
@@ -207,7 +207,7 @@ def _write_tables(
 ) -> list[Cte]:
     """Return the split, its rows, and ``assigned``: the rows with their folds and roles."""
     repeat = "s.repeat" if "repeat" in split_columns else "1"
-    # Inner folds divide the training rows of their fold: to the checks they are training rows.
+    # Inner folds divide the training rows of their fold, so the checks take all as training rows.
     distinct = "DISTINCT " if "inner_fold" in split_columns else ""
     role = f"CASE WHEN {_ROLE} = 'test' THEN 'test' WHEN {_ROLE} <> 'gap' THEN 'train' END"
     ids = columns.select_ids()
@@ -226,7 +226,7 @@ def _write_tables(
 
 
 class _Check(NamedTuple):
-    """A check: a file of ``sql/split`` and which of its rows are problems.
+    """A check: a file of ``sql/split``, and the condition by which its rows are problems.
 
     Attributes
     ----------
@@ -263,7 +263,7 @@ def _list_checks(columns: _Columns) -> dict[str, _Check]:
         checks["strata"] = _Check("split_strata", where=is_tested, strata="strata_seen")
     checks["untrained"] = _Check("split_sizes", "test_rows", "training_rows = 0")
     checks["untested"] = _Check("split_sizes", "training_rows", "test_rows = 0")
-    # Of several folds the test rows count together.
+    # Only a hold-out is too small by itself; several folds pool their test rows.
     is_holdout = "(SELECT COUNT(*) FROM split_sizes) = 1 AND test_rows <> 1"
     too_few = f"test_rows BETWEEN 1 AND {_MIN_TEST_ROWS - 1} AND {is_holdout}"
     checks["small"] = _Check("split_sizes", "test_rows", too_few, "found")
@@ -278,12 +278,12 @@ def _list_checks(columns: _Columns) -> dict[str, _Check]:
 
 
 def _write_statement(tables: Sequence[Cte], columns: _Columns) -> Statement:
-    """Return the statement of all checks: one row per problem, its worst fold."""
+    """Return the statement of all checks, with one row per problem: its worst fold."""
     ctes = [*tables]
     selects: list[str] = []
     for name, check in _list_checks(columns).items():
         if all(cte.name != check.relation for cte in ctes):
-            # A key may occur twice among the rows; only the split is checked for it.
+            # Check only the split for repeated keys, which the rows themselves may have.
             renamed = {"assigned": "_assigned"} if name == "keys" else {}
             query = builtin().get(check.relation).query
             query = rewrite.bind_query(query, columns.ids, renamed, {})
@@ -297,7 +297,7 @@ def _write_statement(tables: Sequence[Cte], columns: _Columns) -> Statement:
 
 
 def _select_worst_fold(name: str, check: _Check) -> str:
-    """Return the SELECT of the worst fold of a check, and of the number of folds with a problem."""
+    """Return the SELECT of a check's worst fold and of its number of folds with a problem."""
     return (
         f"SELECT * FROM (SELECT '{name}' AS name, COUNT(*) OVER () AS folds, "
         "CAST(repeat AS VARCHAR) AS repeat, CAST(fold AS VARCHAR) AS fold, "
@@ -308,7 +308,7 @@ def _select_worst_fold(name: str, check: _Check) -> str:
 
 
 def _count_unmatched(name: str, relation: str, others: str, is_same: str) -> str:
-    """Return the SELECT of the number of rows of a relation without a row among others."""
+    """Return the SELECT that counts the rows of a relation without a match in another one."""
     return (
         f"SELECT * FROM (SELECT '{name}' AS name, 1 AS folds, NULL AS repeat, NULL AS fold, "
         f"CAST(COUNT(*) AS DOUBLE) AS found, 1 AS strata FROM {relation} "
@@ -316,7 +316,7 @@ def _count_unmatched(name: str, relation: str, others: str, is_same: str) -> str
     )
 
 
-#: The warning of each leak, after the number found.
+#: The warning of each leak, which follows a number.
 _LEAKS = {
     "keys": "keys occur more than once in a fold: the model is tested on rows that it was trained "
     "on",
@@ -328,7 +328,7 @@ _LEAKS = {
     "future",
 }
 
-#: The warning of folds of one side, after their number.
+#: The warning of folds with only training or only test rows, which follows their number.
 _EMPTY = {
     "untrained": "without training rows: there is no model to test",
     "untested": "without test rows: the model is tested on nothing",
@@ -354,7 +354,7 @@ def _describe_problems(worst: Mapping[str, Mapping[str, Any]]) -> dict[str, str]
     if "share" in worst:
         texts["share"] = (
             f"{worst['share']['found']:.1%} of the rows train, outside of 2/3 to 4/5: with fewer, "
-            "the model is worse than one of all rows; with more, the test is imprecise"
+            "the model is worse than one trained on all rows; with more, the test is imprecise"
         )
     if "models" in worst and worst["models"]["folds"] > _MAX_MODELS:
         texts["models"] = (
@@ -373,7 +373,7 @@ def _describe_imbalance(row: Mapping[str, Any]) -> str | None:
     z = row["found"]
     if z is None:
         return None
-    # The largest z of all folds and strata: Bonferroni's correction.
+    # Bonferroni's correction, because z is the largest of all folds and strata.
     p_value = min(1.0, 2 * NormalDist().cdf(-z) * row["folds"] * row["strata"])
     if p_value >= _SIGNIFICANCE:
         return None

@@ -1,4 +1,4 @@
-"""The methods of splitting and their options."""
+"""Defines the methods of splitting and their options."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _SECONDS = {"s": 1, "min": 60, "h": 3600, "d": 86400, "w": 604800}
 
 
 def parse_seconds(option: str, span: float | str | timedelta) -> float:
-    """Return a span of time in seconds (``7d``, ``36h``, ``90min``); a number stays as it is.
+    """Return a span of time (``7d``, ``36h``, ``90min``) in seconds, or a number unchanged.
 
     Examples
     --------
@@ -81,7 +81,7 @@ def parse_seconds(option: str, span: float | str | timedelta) -> float:
 
 
 def find_method(name: str, options: Mapping[str, Any]) -> Method:
-    """Return the method of this name and these options.
+    """Return the method of a name, after checking its options.
 
     Raises
     ------
@@ -98,7 +98,7 @@ def find_method(name: str, options: Mapping[str, Any]) -> Method:
     elif name == "holdout":
         method = method._replace(takes=method.takes - {"gap"})
     for option, value in options.items():
-        value = convert_scalar(value)  # NumPy's numbers have no comparison with a list
+        value = convert_scalar(value)  # NumPy's numbers cannot be compared with a list
         is_default = value in (None, [], DEFAULTS.get(option))
         if not is_default and option not in method.takes:
             takes = ", ".join(sorted(method.takes))

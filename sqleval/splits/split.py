@@ -25,7 +25,7 @@ _BATCH = 1_000_000
 
 
 def to_lazy_frame(split: Split) -> pl.LazyFrame:
-    """Return a split as a LazyFrame; its statement runs when it is collected."""
+    """Return a split as a LazyFrame, whose statement runs when it is collected."""
 
     def read(
         columns: list[str] | None, predicate: pl.Expr | None, n_rows: int | None, _: int | None
@@ -34,7 +34,7 @@ def to_lazy_frame(split: Split) -> pl.LazyFrame:
         filtered = predicate.meta.root_names() if predicate is not None else []
         names = [*dict.fromkeys([*output_columns, *filtered])] or list(split.schema)[:1]
         pushed = split.engine.predicate_sql(predicate) if predicate is not None else None
-        # Polars wants the first n_rows before the predicate.
+        # Polars takes the first n_rows before it applies the predicate.
         limit = "" if n_rows is None else f"\nLIMIT {n_rows}"
         inner = f"SELECT * FROM (\n{split.statement.select}\n) AS split{limit}"
         select = f"SELECT {', '.join(map(quote, names))} FROM (\n{inner}\n) AS chosen"
@@ -73,9 +73,9 @@ def open_split(
     source, query, engine : optional
         As for `split`.
     of_source : mapping
-        The options of `split` that say how DuckDB reads the source.
+        The options of `split` for reading the source by DuckDB.
     options : mapping
-        The others, and ``roles``: those that the result has.
+        The other options, and ``roles``, the roles in the result.
     """
     elsewhere = open_engine(engine, source)
     opened = open_rows(elsewhere, source, query, of_source, "_sqleval_rows")
@@ -89,7 +89,7 @@ def open_rows(
     of_source: Mapping[str, Any],
     name: str,
 ) -> Source:
-    """Return a source as an engine reads it; as DuckDB does, if there is none.
+    """Return a source as an engine reads it, by default DuckDB.
 
     Raises
     ------
@@ -131,26 +131,26 @@ def split(
     timestamp: datetime | str | None = None,
     verify: bool = False,
 ) -> pl.LazyFrame:
-    """Assign rows to training and test folds; the key and the seed alone decide.
+    """Assign rows to training and test folds, which depend only on the keys and the seed.
 
     Parameters
     ----------
     source : path, frame or table
         As for `scan`.
     method : str
-        ``holdout`` (by ``time`` if given), ``repeated_holdout``, ``kfold``,
-        ``repeated_kfold``, ``nested_kfold``, ``leave_one_out``, ``leave_p_groups_out``,
-        ``bootstrap``, ``expanding`` and ``sliding`` windows of ``time``; ``hash_holdout`` and
-        ``hash_kfold``, in which new rows never change the fold of old ones.
+        ``holdout`` (by ``time`` if set), ``repeated_holdout``, ``kfold``, ``repeated_kfold``,
+        ``nested_kfold``, ``leave_one_out``, ``leave_p_groups_out``, ``bootstrap``; ``expanding``
+        and ``sliding`` windows of ``time``; ``hash_holdout`` and ``hash_kfold``, in which new rows
+        never change the fold of old rows.
     key : str or sequence of str
         The columns that identify a row: integers, texts or dates.
     stratify : str or sequence of str, optional
         Columns whose values have equal shares in training and test.
     group : str or sequence of str, optional
-        Columns whose values are kept together: all rows of a group train, or all are tested. NULL
-        is no group, and an error as in scikit-learn.
+        Columns whose values are kept together: all rows of a group train, or all are tested. A NULL
+        is an error, as in scikit-learn.
     time : str, optional
-        A date, a time or a number: later rows are tested.
+        A date, a time or a number; later rows are tested.
     test_size : float
         Share of rows (or of groups) to test on, in (0, 1).
     n_splits : int
@@ -161,8 +161,8 @@ def split(
     seed : int
         Seed of the random order.
     gap, window : float, str or timedelta
-        The time between training and test rows, and the length of the training window: a span
-        such as ``"7d"`` or ``"12h"`` if ``time`` is a date or a time, a number if it is a number.
+        The time between training and test rows, and the length of the training window: a span such
+        as ``"7d"`` or ``"12h"`` if ``time`` is a date or a time, or a number if ``time`` is one.
     p : int
         Number of groups that are left out together.
     where : str, optional
@@ -175,8 +175,8 @@ def split(
     polars.LazyFrame
         The key columns, ``repeat`` and ``fold`` (from 1), and ``role``: ``train`` or ``test``, also
         ``validation`` with an ``inner_fold`` in ``nested_kfold``, and ``gap`` in splits by time.
-        ``bootstrap`` also has ``in_bag_count``. There is one row per row of the source and fold in
-        which it has a role, in no particular order: join it with the source by the key.
+        ``bootstrap`` also has ``in_bag_count``. Each row of the source has one row for each fold in
+        which it has a role. The order is arbitrary: join the result with the source by the key.
         ``filter(role="test")`` gives the fold in which each row is tested.
 
     Raises
@@ -186,8 +186,8 @@ def split(
     SourceError
         If a file is missing or cannot be read.
     DataError
-        On ``collect``, for too few rows, groups or times for the folds, or a row without a group or
-        time.
+        On ``collect``, if there are too few rows, groups or times for the folds, or a row has no
+        group or time.
 
     Examples
     --------

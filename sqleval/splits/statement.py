@@ -37,7 +37,7 @@ _RESULT: Mapping[str, Any] = {
 
 
 def _write_key_text(column: Column, role: str) -> str:
-    """Return the SQL of the text of a key column, which is hashed, over ``s``."""
+    """Return the SQL of a key column's text, which will be hashed, over ``s``."""
     if column.kind not in _PORTABLE_TYPES:
         raise RequestError(
             f"{role}={column.name!r} is {column.type}, whose text is not the same on every engine; "
@@ -53,7 +53,7 @@ def write_stratum_text(columns: Sequence[Column]) -> str:
 
 
 def write_time_number(column: Column) -> str:
-    """Return the SQL of a time as a number: seconds of a date or time, or the number itself."""
+    """Return the SQL of a time as a number: the seconds of a date or time, or the number itself."""
     name = f"s.{quote(column.name)}"
     if is_number(column.type):
         return f"CAST({name} AS DOUBLE)"
@@ -75,7 +75,7 @@ class Split(NamedTuple):
     Attributes
     ----------
     statement : Statement
-        Its columns are the key, ``repeat``, ``fold``, ``role`` and further ones of the method.
+        The statement, with the columns key, ``repeat``, ``fold``, ``role`` and the method's own.
     schema : polars.Schema
         The columns of the result and their types.
     source : Source
@@ -85,11 +85,11 @@ class Split(NamedTuple):
     unit : str
         The units that are assigned to folds: ``rows``, ``groups`` or ``times``.
     min_units : int
-        How many of them the method needs.
+        The number of units that the method needs.
     engine : Engine
-        What runs the statement.
+        The engine that runs the statement.
     groups : list of str
-        The columns of ``_rows`` that hold the group; none if rows or times are assigned.
+        The columns of ``_rows`` with the group; empty if rows or times are assigned.
     """
 
     statement: Statement
@@ -113,7 +113,7 @@ def _select_roles(query: exp.Query, roles: Sequence[str]) -> exp.Query | None:
 
 
 def _create_resolver(is_grouped: bool, dialect: str) -> graph.Resolve:
-    """Return the function that chooses the file of a step: that of most conditions that hold."""
+    """Return a function that chooses the most specific file of a step whose conditions hold."""
     conditions = {dialect} | ({"grouped"} if is_grouped else set[str]())
 
     def resolve(name: str) -> Relation | None:
@@ -130,7 +130,7 @@ def _write_series(last: int, *, is_portable: bool) -> str:
     numbers = range(1, last + 1)
     if not is_portable:
         return f"SELECT i FROM (VALUES {', '.join(f'({i})' for i in numbers)}) AS series(i)"
-    # Engines name the columns of VALUES in different ways.
+    # Not VALUES, whose columns engines name differently.
     return " UNION ALL ".join(f"SELECT {i} AS i" for i in numbers)
 
 
@@ -139,7 +139,7 @@ def _write_units(is_grouped: bool, keys: Sequence[str], extra: Sequence[str]) ->
     if not is_grouped:
         listed = ", ".join([*keys, "text", *extra])
         return f"SELECT {listed}, 1 AS members FROM _rows"
-    # The stratum of a group is the most frequent one of its rows.
+    # The stratum of a group is the most frequent stratum of its rows.
     named = ", ".join([*keys, "text"])
     return (
         f"SELECT {named}, stratum, members FROM (\n"
@@ -166,7 +166,7 @@ class _Columns(NamedTuple):
 
     @property
     def unit(self) -> str:
-        """What is assigned to folds: ``times``, ``groups`` or ``rows``."""
+        """The units that are assigned to folds: ``times``, ``groups`` or ``rows``."""
         return "times" if self.time else "groups" if self.group else "rows"
 
     @property
@@ -210,9 +210,9 @@ def _find_columns(available: Columns, where: str, options: Mapping[str, Any]) ->
 
 
 def _check_span(option: str, value: object, time: Column) -> None:
-    """Raise `RequestError` if a gap or window has another unit than the time.
+    """Raise `RequestError` if a gap or window does not fit the type of the time.
 
-    A number would be seconds of a date, and a gap of 2 would leave no day out.
+    For a date, a number would mean seconds, and a gap of 2 would leave out no day.
     """
     is_span = isinstance(value, (str, timedelta))
     if is_span and is_number(time.type):
@@ -256,13 +256,13 @@ def build_split(
     source : Source
         The rows to split.
     options : mapping
-        The options of `sqleval.split`, and ``roles``: those that the result has.
+        The options of `sqleval.split`, and ``roles``, the roles in the result.
     dialect : str
-        The SQL of the text, if there is no engine to run it on.
+        The dialect of the statement, if it is written for an engine that is not at hand.
     columns : mapping of str to Column, optional
-        The columns of a table in such an engine; the statement reads it as ``_input``.
+        The columns of a table in such an engine; the statement reads the table as ``_input``.
     engine : Engine, optional
-        What reads the source and runs the statement; by default DuckDB.
+        The engine that reads the source and runs the statement; by default DuckDB.
 
     Raises
     ------
@@ -322,7 +322,7 @@ def _write_inputs(
 ) -> list[Cte]:
     """Return the relations of the rows and of the units to assign."""
     where = f"\nWHERE {condition}" if condition else ""
-    # A file is read twice, which is cheaper than keeping its rows; a stream is read only once.
+    # Read a file twice, which is cheaper than keeping its rows. A stream can be read only once.
     hint = "" if source.stream or is_portable else "NOT MATERIALIZED"
     kept = "MATERIALIZED" if source.once and not is_portable else hint
     is_grouped = bool(selected.group)
@@ -358,7 +358,7 @@ def _write_steps(
 
 
 def _count_min_units(method: Method, params: Mapping[str, Value], p: int) -> int:
-    """Return how many units a method needs."""
+    """Return the number of units that a method needs."""
     folds = int(str(params.get("n_splits", 1)))
     return {
         "kfold": folds, "nested_kfold": folds, "leave_one_out": 2, "leave_p_out": p + 1,

@@ -1,4 +1,4 @@
-"""Checks that the rows have enough units for a split: rows, groups or times."""
+"""Checks that there are enough units for a split: rows, groups or times."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sqleval.common.sql_text import LARGEST
 from sqleval.errors import DataError
 from sqleval.splits.statement import Split
 
-#: The columns of `add_units`, and one that is NULL where the split has no row.
+#: The columns that `add_units` adds, and one more that is NULL if the split has no rows.
 _COUNTED = ("_sqleval_units", "_sqleval_missing", "_sqleval_blocks")
 _HAS_ROW = "_sqleval_row"
 
@@ -19,7 +19,7 @@ _HAS_ROW = "_sqleval_row"
 def check_units(split: Split) -> None:
     """Raise `DataError` if there are too few rows, groups or times, or a group or time is missing.
 
-    A source that can be read only once is not checked: see `add_units`.
+    A source that can be read only once is not checked here; see `add_units`.
     """
     if not _needs_units(split) or split.source.once:
         return
@@ -32,7 +32,7 @@ def check_units(split: Split) -> None:
 def add_units(split: Split, select: str) -> str:
     """Return the SELECT of a split with the counts of its units, if it can be read only once.
 
-    `take_units` checks and removes them. There is a row of counts where the split has none.
+    `take_units` checks and removes the counts. If the split has no rows, there is one with counts.
     """
     if not _needs_units(split) or not split.source.once:
         return select
@@ -47,7 +47,7 @@ def take_units(split: Split, frame: pl.DataFrame) -> pl.DataFrame:
     Raises
     ------
     DataError
-        As `check_units` does.
+        As in `check_units`.
     """
     if _HAS_ROW not in frame.columns:
         return frame
@@ -62,7 +62,7 @@ def _needs_units(split: Split) -> bool:
 
 def _write_counts(split: Split) -> str:
     """Return the SELECT of the number of units, of rows without one, and of blocks of times."""
-    # DuckDB sorts NaN above all numbers, and overlooks it where the statistics of files decide.
+    # DuckDB sorts NaN above all numbers, but ignores NaN if it uses the statistics of files.
     time = "TRY(time)" if split.engine.dialect == "duckdb" else "time"
     valid = f"CASE WHEN {time} <= {LARGEST} THEN time END"
     has_group = " AND ".join(f"{name} IS NOT NULL" for name in split.groups)
@@ -77,13 +77,13 @@ def _write_counts(split: Split) -> str:
 
 
 def _check_counts(split: Split, count: int, missing: int, blocks: int | None) -> None:
-    """Raise `DataError` if these counts are too few, or some block of times has no rows."""
+    """Raise `DataError` if there are too few units, or if a block of times has no rows."""
     where = split.source.label
     if missing and split.groups:
-        # Its text would be that of the group '', and nobody knows that they belong together.
+        # As texts, NULL and '' would be one group, but rows with NULL may not belong together.
         raise DataError(
             f"the group of {format_row_count(missing)} of {where} is NULL; filter them out with "
-            "where=, or give them a group: that of their own key, if they belong to nobody else"
+            "where=, or give each one a group, such as its own key if no other row belongs to it"
         )
     if missing:
         raise DataError(
@@ -94,7 +94,7 @@ def _check_counts(split: Split, count: int, missing: int, blocks: int | None) ->
         raise DataError(
             f"{where} has fewer {split.unit} than the split needs: {count:,} of {split.min_units:,}"
         )
-    # The first block has no fold: it only trains.
+    # The first block only trains, so it is no fold.
     folds = split.min_units - 1
     if blocks is not None and blocks - 1 < folds:
         raise DataError(

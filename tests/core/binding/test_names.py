@@ -164,7 +164,7 @@ def test_over_folds_no_key_may_be_called_as_a_pattern(name: str) -> None:
             frame, "accuracy", repeat="f", role="r", by=name, **roles)),
     ]  # fmt: skip
     for option, call in calls:
-        message = f"{option}={name!r}: over folds a key may not be called so"
+        message = f"{option}={name!r}: over folds a key must not have this name"
         with pytest.raises(RequestError, match=re.escape(message) + ".*AS key_column"):
             call()
     renamed = {"k": quoted(name)}

@@ -485,7 +485,7 @@ def test_rows_without_a_fold_are_an_error_or_dropped(missing: float | None) -> N
         ),
     }  # fmt: skip
     configs = {"config": "g", "fold": "fold", **ROLES}
-    message = r"='fold' is NULL or NaN in 80 rows; each row needs one, or nulls='drop'"
+    message = r"='fold' is NULL or NaN in 80 rows; each row needs a value, or nulls='drop'"
     for option, call in calls.items():
         with pytest.raises(DataError, match=option + message):
             call()
