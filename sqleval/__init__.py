@@ -8,14 +8,14 @@ import sys
 _program = os.path.basename(sys.argv[0] if sys.argv else "")  # noqa: PTH119
 _is_command = os.path.splitext(_program)[0] == "sqleval"  # noqa: PTH122
 if _program == "-m":
-    # Python is looking for the module of its option -m, which may be one that imports this package.
-    # A program that embeds Python may have set the arguments itself.
+    # Python is still looking for the module of its option -m, which may be another module that
+    # imports this package. A program that embeds Python may have set the arguments itself.
     _module = next(iter(sys.orig_argv[-len(sys.argv) :]), "")
-    # Such as -msqleval, or -Imsqleval.
+    # The option may include the module, as in -msqleval or -Imsqleval.
     _module = _module.partition("m")[2] if _module.startswith("-") else _module
     _is_command = _module.partition(".")[0] == "sqleval"
 if _is_command:
-    # Before all other imports: they take a tenth of a second, in which Ctrl-C may arrive.
+    # Do this before all other imports, which take a tenth of a second, as Ctrl-C may arrive.
     from sqleval.common.interrupts import exit_on_interrupt
 
     exit_on_interrupt()
@@ -38,8 +38,8 @@ from sqleval.errors import (
     UnmatchedRows,
 )
 
-# The command starts neither DuckDB nor Polars before it needs them. Everyone else gets the
-# front door at once, because it registers the namespace `LazyFrame.sqleval`.
+# The command starts neither DuckDB nor Polars before it needs them. All other programs import
+# `scan` at once, because it registers the namespace `LazyFrame.sqleval`.
 if TYPE_CHECKING or not _is_command:
     with pause_garbage_collector("sqleval.frontend.scan"):
         from sqleval.frontend.scan import scan
@@ -86,7 +86,7 @@ __all__ = [
 ]
 
 
-#: The module that each name is imported from when it is first used.
+#: The module from which each name is imported when it is first used.
 _HOMES = {
     "scan": "frontend.scan",
     "configure": "engines.settings",
@@ -113,5 +113,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """Return the public names, for completion: those not imported yet too."""
+    """Return the public names for completion, including names that are not imported yet."""
     return [*__all__, "__version__", "__doc__"]

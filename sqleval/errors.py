@@ -1,8 +1,8 @@
-"""The errors and warnings that users see."""
+"""Defines the errors and warnings that users see."""
 
 import re
 
-# Polars 1 turns an error of a lazy source into an error of its own, whose text holds the first.
+# Polars 1 wraps an error of a lazy source in its own, whose text contains the original error.
 _WRAPPED = re.compile(r"execution of a Python source, exception: (\w+Error): (.*)", re.DOTALL)
 
 
@@ -12,9 +12,9 @@ class SqlevalError(Exception):
     Attributes
     ----------
     statement : str or None
-        The whole SQL statement, when an engine refused it.
+        The whole SQL statement, if an engine refused it.
     reason : str or None
-        What the engine said, in a line, where its own error says more.
+        The engine's reason in one line, if its error is longer.
     """
 
     statement: str | None = None
@@ -26,12 +26,12 @@ class LoadError(SqlevalError, ValueError):
 
 
 class RequestError(SqlevalError, ValueError):
-    """The call is wrong: an unknown metric, parameter or column, or a role that is missing.
+    """The call is wrong: an unknown metric, parameter or column, or a missing role.
 
     Attributes
     ----------
     texts : str or None
-        A column of texts that must hold numbers.
+        A column that holds texts and must hold numbers.
     """
 
     texts: str | None = None
@@ -58,11 +58,11 @@ class MissingExtra(SqlevalError, ImportError):
 
 
 class UnmatchedRows(UserWarning):
-    """Rows without a label, labels without a row, or predictions that are no class of the label."""
+    """Rows lack a label, labels lack a row, or predictions are not a class of the label."""
 
 
 class ManySlices(UserWarning):
-    """A result has thousands of slices, as a key such as a customer's number gives."""
+    """A result has thousands of slices, for example because a key is a customer's number."""
 
 
 class FewerPoints(UserWarning):
@@ -70,11 +70,11 @@ class FewerPoints(UserWarning):
 
 
 class FewerThreads(UserWarning):
-    """More threads were asked for than the machine has cores, and as many as cores are used."""
+    """Fewer threads are used than requested, because the machine has fewer cores."""
 
 
 def unwrap_error(error: Exception) -> Exception:
-    """Return the error of a lazy source that Polars 1 has wrapped; any other error as it is."""
+    """Return the error of a lazy source that Polars 1 has wrapped, or any other error unchanged."""
     match = _WRAPPED.search(str(error))
     classes: dict[str, type[SqlevalError]] = {
         each.__name__: each for each in (DataError, SourceError, EngineError)
@@ -83,7 +83,7 @@ def unwrap_error(error: Exception) -> Exception:
 
 
 def join_lines(error: BaseException) -> str:
-    """Return the lines of an error of an object store as one, without their colours."""
+    """Return the lines of an object store's error as one line, without colours."""
     return " ".join(re.sub(r"\x1b\[\d*m", "", str(error)).split())
 
 

@@ -177,7 +177,8 @@ def _find_ends(
 ) -> list[Array]:
     """Return the ends of the pointwise and of the simultaneous band, corrected for bias.
 
-    The lowest cost over all thresholds, for example, is too low in samples, and more so in replicates.
+    The lowest cost over all thresholds, for example, is too low in a sample, and even lower in
+    replicates.
     """
     is_known = ~np.isnan(replicates).all(axis=0)
     filled = np.where(is_known, replicates, 0.0)

@@ -1,1 +1,1 @@
-"""The SQL of other engines: what they have in common, and statements rewritten for each."""
+"""The SQL of other engines: checks portable SQL, and rewrites statements for each dialect."""

@@ -1,15 +1,15 @@
-"""Writes logarithms of 0, and products too large or too small, where an engine raises an error."""
+"""Rewrites logarithms of 0 and extreme products for engines that raise errors about them."""
 
 from sqlglot import exp
 
 from sqleval.common.sql_text import LARGEST
 
-#: The square of a smaller number is nearer to 0 than any normal double, of a larger one infinite.
+#: The square of a smaller number underflows a normal double, and of a larger number overflows.
 _SMALL, _LARGE = "1e-154", "1.34e154"
 
 
 def write_extremes(tree: exp.Expr, dialect: str) -> None:
-    """Write what DuckDB gives for extreme numbers as other dialects have it, in place."""
+    """Rewrite expressions, in place, so that extreme numbers give the same values as in DuckDB."""
     if dialect != "duckdb":
         _replace_log_of_zero(tree)
     # Other engines return infinity or 0 when a product overflows or underflows.
@@ -18,9 +18,9 @@ def write_extremes(tree: exp.Expr, dialect: str) -> None:
 
 
 def _replace_log_of_zero(tree: exp.Expr) -> None:
-    """Write the logarithm of 0 as minus infinity where a parameter lets 0 through (``eps=0``).
+    """Replace the logarithm of 0 by minus infinity, if a parameter allows 0 (``eps=0``).
 
-    It is an error in PostgreSQL, and NULL in Spark and SQLite: sums would leave it out.
+    It is an error in PostgreSQL, and NULL in Spark and SQLite, where sums would ignore it.
     """
     for node in list(tree.find_all(exp.Ln)):
         limits = node.this.expressions if isinstance(node.this, exp.Greatest) else []
@@ -37,12 +37,12 @@ def _may_be_zero(limit: exp.Expr) -> bool:
 
 
 def _guard_products(tree: exp.Expr) -> None:
-    """Give products of two small or two large numbers as 0 and infinity, in place.
+    """Replace products that underflow or overflow by 0 or infinity, in place.
 
-    Those are the squares, and the products of two sums of products or with an exponential
-    function: all others have a count, a weight or a share as a factor.
+    Only squares, products of two sums of products, and products with an exponential function can do
+    so. All other products have a count, a weight or a share as a factor.
     """
-    # The innermost nodes first: the copy of a node contains what was rewritten inside it.
+    # Rewrite the innermost nodes first, so that the copy of a node contains their rewrites.
     for node in reversed(list(tree.find_all(exp.Mul, exp.Pow))):
         size = _write_size(node)
         if size is None:
@@ -65,7 +65,7 @@ def _is_square(node: exp.Expr) -> bool:
 
 
 def _write_size(node: exp.Expr) -> exp.Expr | None:
-    """Return the root of the size of a product; None where it is none of two real numbers."""
+    """Return the square root of the size of a product; None if it needs no guard."""
     left, right = node.this.unnest(), node.expression.unnest()
     if isinstance(node, exp.Pow):
         is_sum = left.find(exp.Sum, exp.CovarPop) and right == exp.Literal.number(2)

@@ -1,4 +1,4 @@
-"""Statements of DuckDB's in PostgreSQL's SQL, and its types by the names of `common.columns`."""
+"""Rewrites statements for PostgreSQL, and names its types as in `common.columns`."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -7,7 +7,7 @@ from sqlglot import exp
 
 from sqleval.common.sql_text import quote
 
-#: PostgreSQL's name of a type, and the one of `common.columns`; the others are read as texts.
+#: The name in `common.columns` of PostgreSQL's types; all other types are read as texts.
 _TYPES = {
     "bool": "BOOLEAN",
     "int2": "SMALLINT",
@@ -26,7 +26,7 @@ _KIND = b"POSTGRESQL:type"
 
 
 class Field(NamedTuple):
-    """A column of a table: its name, its type as `common.columns` has it, and how it is read."""
+    """A column of a table: its name, its type as in `common.columns`, and the SQL to read it."""
 
     name: str
     type: str
@@ -36,8 +36,8 @@ class Field(NamedTuple):
 def read_field(field: Any) -> Field:
     """Return a column of an Arrow schema of PostgreSQL's driver.
 
-    A ``numeric`` is read as a double, as Arrow has no such number, and what is neither number nor
-    time as a text, by the order of its characters as everywhere else.
+    A ``numeric`` is read as a double, because Arrow has no such number. Values that are neither
+    numbers nor times are read as texts, ordered by their characters as in other engines.
     """
     metadata: Mapping[bytes, bytes] = field.metadata or {}
     kind = metadata.get(_KIND, b"").decode()
@@ -51,13 +51,13 @@ def read_field(field: Any) -> Field:
 
 
 def write_fields(relation: str, columns: Sequence[Field]) -> str:
-    """Return a relation whose columns are read as `read_field` says."""
+    """Return a relation with the columns of `read_field`."""
     items = ", ".join(f"{column.sql} AS {quote(column.name)}" for column in columns)
     return f"(SELECT {items} FROM {relation} AS s)"
 
 
 def rewrite(tree: exp.Expr) -> None:
-    """Rewrite what PostgreSQL alone says differently, in place."""
+    """Rewrite, in place, expressions that only PostgreSQL writes differently."""
     for node in list(tree.walk()):
         rewrite_node = _REWRITES.get(type(node))
         if rewrite_node is not None:
@@ -71,7 +71,7 @@ def _escape(node: exp.Expr) -> None:
 
 
 def _truncate(node: exp.Expr) -> None:
-    """Keep the time zone of the session out of a date's month, which is a local time."""
+    """Truncate a date as a local time, so that the session's time zone does not matter."""
     none = exp.Interval(this=exp.Literal.string("0"), unit=exp.var("DAY"))
     node.set("this", exp.Add(this=exp.paren(node.this.copy()), expression=none))
 

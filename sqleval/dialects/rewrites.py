@@ -22,15 +22,15 @@ _STRICT_GREATEST = frozenset({"bigquery", "snowflake", "sqlite", "trino"})
 _ARITHMETIC = (exp.Add, exp.Sub, exp.Mul, exp.Div)
 #: Dialects where an infinite number is the text "inf". BigQuery's emulator reads no other.
 _SHORT_INFINITY = frozenset({"bigquery", "snowflake"})
-#: Quotes of plain letters in the format of a time, which would be read as parts of the time.
+#: Quotes around plain letters in the format of a time, which else would be parts of the time.
 _LETTERS = {"databricks": "'", "postgres": '"', "spark": "'"}
 
 
 def adapt(tree: exp.Expr, dialect: str) -> exp.Expr:
-    """Return the syntax tree of a statement of DuckDB, rewritten for a dialect."""
+    """Rewrite the syntax tree of a DuckDB statement for a dialect, and return it."""
     write_extremes(tree, dialect)
     widen_counts(tree, dialect)
-    # The innermost nodes first: the copy of a node contains what was rewritten inside it.
+    # Rewrite the innermost nodes first, so that the copy of a node contains their rewrites.
     for node in reversed(list(tree.walk())):
         rewrite = _FOR_ALL.get(type(node))
         if rewrite is None and dialect != "duckdb":
@@ -41,14 +41,14 @@ def adapt(tree: exp.Expr, dialect: str) -> exp.Expr:
 
 
 def put_nulls_last(tree: exp.Expr) -> None:
-    """Order the rows of a result as DuckDB does, in place: NULLs last."""
+    """Order the rows of a result with NULLs last, in place, as DuckDB does."""
     order = tree.args.get("order")
     for ordered in order.expressions if isinstance(order, exp.Order) else []:
         ordered.set("nulls_first", False)
 
 
 def _set_null_order(node: exp.Expr, dialect: str) -> None:
-    """Leave NULLs where the engine puts them: rows that are ranked have none."""
+    """Use the dialect's default order of NULLs, because ranked values are not NULL."""
     default = str(Dialect.get_or_raise(dialect).NULL_ORDERING)
     small = default == "nulls_are_small"
     node.set("nulls_first", default != "nulls_are_last" and small != bool(node.args.get("desc")))
@@ -65,7 +65,7 @@ def _type_places(case: exp.Case) -> None:
 
 
 def _replace_null_safe_equality(node: exp.Expr, dialect: str) -> None:
-    """Compare slice keys by an equality, which every engine joins by hashing."""
+    """Compare slice keys by an equality, for which every engine has a hash join."""
     if not isinstance(node, exp.NullSafeEQ) or dialect in _NULL_SAFE:
         return
     if dialect in _EQUAL_NULL:
@@ -79,19 +79,19 @@ def _replace_null_safe_equality(node: exp.Expr, dialect: str) -> None:
 
 
 def _mark_key(side: exp.Expr, dialect: str) -> exp.Expr:
-    """Return a key as a text that tells all keys apart: the empty text is NULL."""
+    """Return a key as text; NULL becomes '' and every other value ends in '='."""
     text = exp.cast(side.copy(), exp.DataType.build("TEXT", dialect=dialect))
     marked = exp.DPipe(this=text, expression=exp.Literal.string("="))
     return exp.func("COALESCE", marked, exp.Literal.string(""))
 
 
 def _keep_limit(node: exp.Expr, dialect: str) -> None:
-    """Return the limit of GREATEST or LEAST where the other value is NULL."""
+    """Make GREATEST or LEAST return the limit if the other value is NULL."""
     if dialect in _STRICT_GREATEST and len(node.expressions) == 1:
         limit = node.expressions[0]
         if isinstance(limit, exp.Literal):
             if dialect == "sqlite":
-                # sqlglot would write both values twice, and those inside of them four times.
+                # Otherwise sqlglot writes both values twice, and nested values four times.
                 node.set("ignore_nulls", False)
             node.replace(exp.func("COALESCE", node.copy(), limit.copy()))
 
@@ -131,7 +131,7 @@ def _remove_hint(node: exp.Expr, _: str) -> None:
 
 
 def _replace_is_finite(node: exp.Expr, _: str) -> None:
-    """Test for a finite number: neither NULL nor NaN passes."""
+    """Test for a finite number, so that neither NULL nor NaN passes."""
     (value,) = node.expressions
     size = exp.Abs(this=value.copy())
     node.replace(exp.paren(exp.LTE(this=size, expression=exp.Literal.number(LARGEST))))
@@ -143,7 +143,7 @@ def _replace_is_infinite(node: exp.Expr, dialect: str) -> None:
 
 
 def _replace_is_true(node: exp.Expr, _: str) -> None:
-    """Remove IS TRUE in a condition, where NULL counts as false; Sail cannot plan it."""
+    """Remove IS TRUE, which Sail cannot plan, from a condition, where NULL counts as false."""
     if not isinstance(node.expression, exp.Boolean) or not node.expression.this:
         return
     parent = node.parent
@@ -156,7 +156,7 @@ def _replace_is_true(node: exp.Expr, _: str) -> None:
 
 
 def _replace_values(node: exp.Expr, _: str) -> None:
-    """Write a small table as one SELECT for each row: the aliases of VALUES differ."""
+    """Write a small table as one SELECT per row, because the aliases of VALUES differ."""
     alias = node.args["alias"]
     names = [column.name for column in alias.columns]
     rows = [
@@ -186,7 +186,7 @@ def _replace_deviation(node: exp.Expr, dialect: str) -> None:
 def _replace_covariance(node: exp.Expr, dialect: str) -> None:
     """Write the covariance in ClickHouse, and as a difference of means in SQLite."""
     if dialect == "clickhouse":
-        # The COVAR_POP of ClickHouse is a difference of sums, which loses precision.
+        # ClickHouse computes COVAR_POP as a difference of sums, which loses precision.
         parts = [node.this.copy(), node.expression.copy()]
         node.replace(exp.Anonymous(this="covarPopStable", expressions=parts))
     elif dialect == "sqlite":
@@ -197,13 +197,13 @@ def _replace_covariance(node: exp.Expr, dialect: str) -> None:
 
 
 def _write_mean(value: exp.Expr, other: exp.Expr) -> exp.Expr:
-    """Return the mean over the rows in which another value is not NULL."""
+    """Return the mean over rows in which another value is not NULL."""
     is_defined = exp.Is(this=other.copy(), expression=exp.Null()).not_()
     return exp.Avg(this=exp.Case(ifs=[exp.If(this=is_defined, true=value.copy())]))
 
 
 def _replace_sign(node: exp.Expr, _: str) -> None:
-    """Write SIGN as a CASE: DataFusion has another name for it."""
+    """Write SIGN as a CASE, because DataFusion has another name for it."""
     zero = exp.Literal.number(0)
     tests = {1: exp.GT, 0: exp.EQ, -1: exp.LT}
     ifs = [
@@ -217,7 +217,7 @@ def _replace_sign(node: exp.Expr, _: str) -> None:
 
 
 def _unify_branches(node: exp.Expr, dialect: str) -> None:
-    """Cast the branches of a CASE to one type, which ClickHouse does not find for counts."""
+    """Cast the branches of a CASE to one type, because ClickHouse cannot unify types of counts."""
     if dialect != "clickhouse":
         return
     branches = [each.args["true"] for each in node.args["ifs"]]
@@ -230,7 +230,7 @@ def _unify_branches(node: exp.Expr, dialect: str) -> None:
 
 
 def _qualify_columns(node: exp.Expr, dialect: str) -> None:
-    """Qualify a column that has the name of an alias, which ClickHouse would read instead."""
+    """Qualify a column that has the name of an alias, or ClickHouse would read the alias."""
     source = node.args.get("from_")
     assert isinstance(node, exp.Select)
     if dialect != "clickhouse" or source is None or node.args.get("joins"):
@@ -253,10 +253,10 @@ def _quote_letters(node: exp.Expr, dialect: str) -> None:
 
 
 def _convert_zone(node: exp.Expr, dialect: str) -> None:
-    """Convert a time in Spark, where the session's zone decides how an instant is shown.
+    """Convert a time in Spark, whose session's zone decides the display of an instant.
 
-    Two AT TIME ZONE convert a time without a zone from one zone to another; one converts an
-    instant to the time of a zone.
+    Two AT TIME ZONE convert a time without a zone from one zone to another. A single one converts
+    an instant to a local time.
     """
     if dialect not in ("databricks", "spark") or _is_zoned(node.parent):
         return
@@ -274,7 +274,7 @@ def _convert_zone(node: exp.Expr, dialect: str) -> None:
             "DECIMAL(18, 6)",
         )
         zeros = [exp.Literal.number(0) for _ in range(3)]
-        # Not TIMESTAMPADD, which Sail counts in the session's zone.
+        # Not TIMESTAMPADD, which in Sail uses the session's zone.
         interval = exp.Anonymous(this="MAKE_DT_INTERVAL", expressions=[*zeros, seconds])
         start = exp.cast(exp.Literal.string("1970-01-01"), "TIMESTAMPNTZ")
         time = exp.paren(exp.Add(this=start, expression=interval))
@@ -291,7 +291,7 @@ def _is_zoned(parent: object) -> bool:
 
 
 def _keep_fractions(node: exp.Expr, dialect: str) -> None:
-    """Keep the fractions of a second, which UNIX_TIMESTAMP of Spark drops."""
+    """Keep fractions of a second, which Spark's UNIX_TIMESTAMP drops."""
     if dialect in ("databricks", "spark"):
         micros = exp.Anonymous(
             this="UNIX_MICROS", expressions=[exp.cast(node.this.copy(), "TIMESTAMPTZ")]
@@ -300,9 +300,9 @@ def _keep_fractions(node: exp.Expr, dialect: str) -> None:
 
 
 def _write_double(node: exp.Expr, dialect: str) -> None:
-    """Write a decimal number as a DOUBLE where it is compared.
+    """Write a decimal number that is compared as a DOUBLE.
 
-    For Spark both are DOUBLE then; Sail would round the DOUBLE to 15 decimal places.
+    Spark converts it to DOUBLE anyway. Sail would round the DOUBLE to 15 decimal places.
     """
     parent = node.parent
     while isinstance(parent, (exp.Neg, exp.Paren)):
@@ -324,7 +324,7 @@ _FOR_ALL: Mapping[type[exp.Expr], _Rewrite] = {
     exp.DataType: _replace_type,
     exp.Alias: _remove_alias,
 }
-#: Rewrites for every dialect but DuckDB's.
+#: Rewrites for every dialect except DuckDB's.
 _FOR_OTHERS: Mapping[type[exp.Expr], _Rewrite] = {
     exp.CTE: _remove_hint,
     exp.Anonymous: _replace_is_finite,

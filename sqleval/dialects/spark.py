@@ -1,4 +1,4 @@
-"""Statements of DuckDB's in Spark's SQL; Spark's types and errors as those of this package."""
+"""Translates statements to Spark's SQL, and Spark's types and errors to those of this package."""
 
 from functools import lru_cache
 
@@ -8,7 +8,7 @@ from sqlglot import exp
 from sqleval.dialects.rewrites import adapt, put_nulls_last
 from sqleval.errors import DataError, EngineError, SourceError, SqlevalError
 
-#: Spark's name of a type, and the one of `common.columns`; others are spelled alike.
+#: The name in `common.columns` of each type that Spark names differently.
 _TYPES = {
     "byte": "TINYINT",
     "tinyint": "TINYINT",
@@ -23,13 +23,13 @@ _TYPES = {
     "timestamp_ntz": "TIMESTAMP",
     "void": '"NULL"',
 }
-#: The beginnings of the conditions of errors over a value in the rows, and of what is not there.
+#: Beginnings of the conditions of errors about a bad value in the rows, and about a missing table.
 _VALUES = ("CAST_", "ARITHMETIC_", "NUMERIC_", "INVALID_ARRAY", "DIVIDE_", "DATETIME_")
 _UNREADABLE = ("PATH_", "FAILED_READ", "TABLE_OR_VIEW")
 
 
 def find_error_class(condition: str) -> type[SqlevalError]:
-    """Return the kind of an error by its condition."""
+    """Return the class of error to raise for a condition of Spark."""
     if condition.startswith(_UNREADABLE):
         return SourceError
     return DataError if condition.startswith(_VALUES) else EngineError
@@ -57,15 +57,15 @@ def name_type(name: str) -> str:
 
 @lru_cache(maxsize=256)
 def translate(statement: str, names: tuple[str, ...]) -> str:
-    """Return a statement of DuckDB's in Spark's SQL.
+    """Translate a DuckDB statement to Spark's SQL.
 
     Parameters
     ----------
     statement : str
         The statement; its ``$parameters`` become ``:parameters``.
     names : tuple of str
-        The relations that stand for DataFrames; they become ``{name}``, as `SparkSession.sql`
-        takes them.
+        The relations that are DataFrames; they become ``{name}``, as `SparkSession.sql` takes
+        them.
     """
     tree = adapt(sqlglot.parse_one(statement, dialect="duckdb"), "spark")
     put_nulls_last(tree)
