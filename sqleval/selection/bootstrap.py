@@ -58,7 +58,7 @@ def bootstrap_632(
     RequestError
         If a metric has no such estimate, or a role is missing.
     DataError
-        If rows have no ``repeat``; ``nulls="drop"`` leaves them out.
+        If rows have no ``repeat``, unless ``nulls="drop"`` leaves them out.
 
     References
     ----------

@@ -70,7 +70,7 @@ def select(
         If a column does not exist, the rule is unknown, a configuration has values of several
         models or classes, or no configuration has a value in every fold.
     DataError
-        If rows have no fold; ``nulls="drop"`` leaves them out.
+        If rows have no fold, unless ``nulls="drop"`` leaves them out.
 
     References
     ----------
@@ -258,7 +258,7 @@ def _describe_grid(table: pl.DataFrame, chosen: Mapping[str, Any], search: _Sear
 def _estimate_optimism(
     values: pl.DataFrame, table: pl.DataFrame, search: _Search, is_chosen: pl.Expr
 ) -> float | None:
-    """Return the mean over folds of the difference of a fold's best and the chosen configuration."""
+    """Return the mean by which the best of a fold is better than the chosen configuration."""
     complete = table.filter(pl.col("rank").is_not_null())
     comparable = values.join(complete, on=search.configs, how="semi", nulls_equal=True)
     best = pl.col("value").max() if search.is_higher_better else pl.col("value").min()

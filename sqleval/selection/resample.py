@@ -198,7 +198,7 @@ def resample(
     RequestError
         If a column does not exist or a metric does not fit.
     DataError
-        If rows have no fold; ``nulls="drop"`` leaves them out.
+        If rows have no fold, unless ``nulls="drop"`` leaves them out.
 
     Examples
     --------
@@ -251,7 +251,7 @@ def _check_options(
 def _aggregate_folds(
     values: pl.DataFrame, slices: Sequence[str], repeat: Sequence[str]
 ) -> pl.DataFrame:
-    """Return mean and spread over folds, and ``_ratio``, the mean share of test to training rows."""
+    """Return mean and spread over folds, and ``_ratio``, the mean of test to training rows."""
     # The folds of a repeat partition its rows, so the rows of all other folds train.
     sizes = values.with_columns(_all=pl.col("n").sum().over([*slices, *repeat]))
     sizes = sizes.with_columns(_ratio=pl.col("n") / (pl.col("_all") - pl.col("n")))
