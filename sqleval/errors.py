@@ -42,7 +42,7 @@ class SourceError(SqlevalError, OSError):
 
 
 class DataError(SqlevalError, ValueError):
-    """The rows are not what the metrics need: missing values, a third class, a bad domain."""
+    """The rows do not fit the metrics: missing values, a third class, values out of range."""
 
 
 class EngineError(SqlevalError, RuntimeError):

@@ -4,7 +4,7 @@ import polars as pl
 
 
 def decompose_change(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
-    """Return what each slice contributes to the change of the mean over all rows.
+    """Return each slice's contributions to the change of the mean over all rows.
 
     Parameters
     ----------

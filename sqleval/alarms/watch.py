@@ -164,7 +164,7 @@ class Comparison(NamedTuple):
 
 
 def compare_means(recent: Sums, base: Sums, variation: Variation, sign: int) -> Comparison:
-    """Test whether recent means are worse than those of baselines.
+    """Test whether recent means are worse than their baselines.
 
     The test uses Student's t distribution with Satterthwaite's degrees of freedom (1946,
     doi:10.2307/3002019): sampling variances count as known, the variance between periods as
@@ -173,7 +173,7 @@ def compare_means(recent: Sums, base: Sums, variation: Variation, sign: int) -> 
     with np.errstate(all="ignore"):
         share = variation.inflate(recent.share) + variation.inflate(base.share)
         # The standard error of a single period is uncertain, and often small if the value is low.
-        # Use at least that of a baseline period with as many rows.
+        # Use at least the standard error of a baseline period with as many rows.
         usual = base.error / base.periods / recent.weight
         sampling = np.where(
             recent.periods == 1,

@@ -1,4 +1,4 @@
-"""Translates statements to Spark's SQL, and Spark's types and errors to those of this package."""
+"""Translates statements to Spark's SQL, and Spark's types and errors to this package's."""
 
 from functools import lru_cache
 

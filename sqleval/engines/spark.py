@@ -252,7 +252,7 @@ class Spark(Engine):
     def _convert_errors(
         self, statement: str, label: str, *, at_source: bool = False
     ) -> Generator[None]:
-        """Raise errors of Spark as those of this package."""
+        """Raise Spark's errors as this package's."""
         errors: Any = import_optional("pyspark.errors", "spark", "Spark")
         try:
             yield

@@ -129,7 +129,7 @@ class Delta:
 
     @contextmanager
     def _translate_errors(self) -> Generator[None]:
-        """Raise errors of Delta, and of Polars that reads its rows, as errors of sqleval."""
+        """Raise errors of Delta, and of Polars while it reads rows, as errors of sqleval."""
         exceptions = self._import_delta().exceptions
         try:
             yield

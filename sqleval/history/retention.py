@@ -85,7 +85,7 @@ def _count(store: Store, job: str, old: Collection[str]) -> Iterator[Removal]:
 
 
 def leave_out(files: pl.DataFrame, old: Collection[str]) -> pl.DataFrame:
-    """Return the records of files without those of old periods.
+    """Return the records of files, except records of old periods.
 
     A file of a source that has only rows of old periods keeps one record, so that it is not read
     again.

@@ -74,7 +74,7 @@ def read_rows(
     for text in (first, last):
         if text is not None:
             check_period_name(text)
-    # The name of a day begins with that of its month; ~ comes after every letter and digit.
+    # The name of a day begins with the name of its month; ~ sorts after every letter and digit.
     if first is not None and last is not None and first > f"{last}~":
         raise RequestError(f"--from {first} is later than --to {last}")
     # A name is unknown only if neither the replaced nor the current results have it.

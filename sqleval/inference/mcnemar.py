@@ -191,7 +191,7 @@ def find_paired_rate_interval(
 def apply_paired_rate_noninferiority_test(
     wins: ArrayLike, losses: ArrayLike, n: ArrayLike, margin: float, *, ci: float = 0.95
 ) -> Outcome:
-    """Test whether the accuracy of a model is at most a margin below that of the baseline.
+    """Test whether a model's accuracy is at most a margin below the baseline's.
 
     The null hypothesis is ``difference <= -margin``. Unlike a test by the standard error of the
     difference, it keeps its level if few rows or none are discordant.

@@ -77,7 +77,7 @@ def apply_two_rates_noninferiority_test(
     *,
     ci: float = 0.95,
 ) -> Outcome:
-    """Test whether a model's rate is at most a margin below that of a baseline of other rows.
+    """Test whether a model's rate is at most a margin below a baseline's rate on other rows.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Opens what a user passes as a source."""
+"""Opens the source that a user passes: files, a table, a frame or a query."""
 
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
@@ -82,7 +82,7 @@ def open_source(
     timestamp: object = None,
     verify: bool = False,
 ) -> Source:
-    """Open what the user passes as a source.
+    """Open the source that a user passes.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def open_source(
     table : bool
         Whether a text is the name of a table instead of a path.
     storage : mapping of str to object, optional
-        Options of an object store, those of `stores.OPTIONS`.
+        Options of an object store; `stores.OPTIONS` lists them.
     version, timestamp : optional
         The state of a table to read; see `tables.parse_as_of`.
     verify : bool
