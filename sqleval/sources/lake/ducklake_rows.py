@@ -1,6 +1,6 @@
 """Writes how the engine reads the rows of a DuckLake's table from its files."""
 
-# Frozen: no new features; `ducklake` says which library makes this unnecessary.
+# Frozen: no new features; `ducklake_catalogue` says which library makes this unnecessary.
 
 from __future__ import annotations
 
