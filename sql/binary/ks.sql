@@ -17,26 +17,6 @@ SELECT
         CAST(tp AS DOUBLE) / NULLIF(total_positives, 0)
         - CAST(fp AS DOUBLE) / NULLIF(total_negatives, 0)
     )) AS value,
-    -- Within a bin, all negatives or all positives may come first; at its ends both rates are
-    -- exact.
-    MAX(ABS(
-        CAST(tp AS DOUBLE) / NULLIF(total_positives, 0)
-        - CAST(fp AS DOUBLE) / NULLIF(total_negatives, 0)
-    )) AS low,
-    MAX(GREATEST(
-        ABS(
-            CAST(tp AS DOUBLE) / NULLIF(total_positives, 0)
-            - CAST(
-                fp - CASE WHEN score_low < score_high THEN negatives ELSE 0 END AS DOUBLE
-            ) / NULLIF(total_negatives, 0)
-        ),
-        ABS(
-            CAST(
-                tp - CASE WHEN score_low < score_high THEN positives ELSE 0 END AS DOUBLE
-            ) / NULLIF(total_positives, 0)
-            - CAST(fp AS DOUBLE) / NULLIF(total_negatives, 0)
-        )
-    )) AS high,
     CASE
         WHEN COALESCE(SUM(positives), 0) = 0 THEN 'no positive labels'
         WHEN SUM(negatives) = 0 THEN 'no negative labels'

@@ -21,35 +21,6 @@ SELECT
             + COALESCE(CAST(tp_above AS DOUBLE) / NULLIF(tp_above + fp_above, 0), 1e0)
         )
     ) / NULLIF(MAX(total_positives), 0) AS value,
-    -- Worst order within a bin: all negatives first, then the positives with one score.
-    5e-1 * SUM(
-        (tp - tp_above) * (
-            CAST(tp AS DOUBLE) / NULLIF(tp + fp, 0)
-            + CASE
-                WHEN is_spread = 0 OR fp = fp_above
-                THEN COALESCE(CAST(tp_above AS DOUBLE) / NULLIF(tp_above + fp_above, 0), 1e0)
-                ELSE CAST(tp_above AS DOUBLE) / NULLIF(tp_above + fp, 0)
-            END
-        )
-    ) / NULLIF(MAX(total_positives), 0) AS low,
-    -- Best order within a bin: all positives first, and none of them tie. The sum is at most the
-    -- integral of tp / (tp + fp_above), and this at most its midpoint value, which loses no digits.
-    CAST(SUM(
-        CASE
-            WHEN is_spread = 0
-            THEN 5e-1 * (tp - tp_above) * (
-                CAST(tp AS DOUBLE) / NULLIF(tp + fp, 0)
-                + COALESCE(CAST(tp_above AS DOUBLE) / NULLIF(tp_above + fp_above, 0), 1e0)
-            )
-            WHEN fp_above = 0 THEN tp - tp_above
-            WHEN tp - tp_above < 1e-3 * (tp_above + fp_above)
-            THEN (tp - tp_above) * (
-                CAST(tp + tp_above AS DOUBLE) / NULLIF(tp + tp_above + 2 * fp_above, 0)
-            )
-            ELSE tp - tp_above
-                - fp_above * LN(CAST(tp + fp_above AS DOUBLE) / NULLIF(tp_above + fp_above, 0))
-        END
-    ) AS DOUBLE) / NULLIF(MAX(total_positives), 0) AS high,
     CASE WHEN COALESCE(MAX(total_positives), 0) = 0 THEN 'no positive labels' END AS note
 FROM segments
 GROUP BY slice

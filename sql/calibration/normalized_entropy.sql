@@ -13,29 +13,38 @@ since: 0.1.0
 */
 SELECT
     slice,
-    -- The entropy times n is N l(N / P) + P l(P / N) with l(x) = ln(1 + x) / x. The logarithm of a
-    -- share close to 1 loses digits. The logarithm of 1 + x, as it is rounded, divided by the x of
-    -- this rounded sum does not (Goldberg, 1991, doi:10.1145/103162.103163, theorem 4).
-    CAST(SUM(weight * loss) AS DOUBLE) / NULLIF(
-        NULLIF(SUM(CASE WHEN label = 0 THEN weight ELSE 0 END), 0) * COALESCE(
-            LN(1e0 + CAST(SUM(CASE WHEN label = 0 THEN weight ELSE 0 END) AS DOUBLE)
-                / NULLIF(SUM(CASE WHEN label = 1 THEN weight ELSE 0 END), 0))
-            / NULLIF(1e0 + CAST(SUM(CASE WHEN label = 0 THEN weight ELSE 0 END) AS DOUBLE)
-                / NULLIF(SUM(CASE WHEN label = 1 THEN weight ELSE 0 END), 0) - 1e0, 0),
+    CAST(losses AS DOUBLE) / NULLIF(entropy, 0) AS value,
+    CASE
+        WHEN positives = 0 THEN 'no positive labels'
+        WHEN negatives = 0 THEN 'no negative labels'
+    END AS note
+FROM (
+    SELECT
+        slice,
+        losses,
+        positives,
+        negatives,
+        -- The entropy times n is N l(N / P) + P l(P / N) with l(x) = ln(1 + x) / x. The logarithm
+        -- of a share close to 1 loses digits. The logarithm of 1 + x, as it is rounded, divided by
+        -- the x of this rounded sum does not (Goldberg, 1991, doi:10.1145/103162.103163, theorem
+        -- 4).
+        NULLIF(negatives, 0) * COALESCE(
+            LN(1e0 + CAST(negatives AS DOUBLE) / NULLIF(positives, 0))
+            / NULLIF(1e0 + CAST(negatives AS DOUBLE) / NULLIF(positives, 0) - 1e0, 0),
             1e0
         )
-        + NULLIF(SUM(CASE WHEN label = 1 THEN weight ELSE 0 END), 0) * COALESCE(
-            LN(1e0 + CAST(SUM(CASE WHEN label = 1 THEN weight ELSE 0 END) AS DOUBLE)
-                / NULLIF(SUM(CASE WHEN label = 0 THEN weight ELSE 0 END), 0))
-            / NULLIF(1e0 + CAST(SUM(CASE WHEN label = 1 THEN weight ELSE 0 END) AS DOUBLE)
-                / NULLIF(SUM(CASE WHEN label = 0 THEN weight ELSE 0 END), 0) - 1e0, 0),
+        + NULLIF(positives, 0) * COALESCE(
+            LN(1e0 + CAST(positives AS DOUBLE) / NULLIF(negatives, 0))
+            / NULLIF(1e0 + CAST(positives AS DOUBLE) / NULLIF(negatives, 0) - 1e0, 0),
             1e0
-        ),
-        0
-    ) AS value,
-    CASE
-        WHEN SUM(CASE WHEN label = 1 THEN weight ELSE 0 END) = 0 THEN 'no positive labels'
-        WHEN SUM(CASE WHEN label = 0 THEN weight ELSE 0 END) = 0 THEN 'no negative labels'
-    END AS note
-FROM log_losses
-GROUP BY slice
+        ) AS entropy
+    FROM (
+        SELECT
+            slice,
+            SUM(weight * loss) AS losses,
+            SUM(CASE WHEN label = 1 THEN weight ELSE 0 END) AS positives,
+            SUM(CASE WHEN label = 0 THEN weight ELSE 0 END) AS negatives
+        FROM log_losses
+        GROUP BY slice
+    ) AS sums
+) AS entropies

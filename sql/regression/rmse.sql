@@ -15,67 +15,6 @@ SELECT
     SQRT(
         CAST(SUM(weight * squared_error) AS DOUBLE) / NULLIF(SUM(weight), 0)
     ) AS value,
-    -- Delta method: the standard error of the mean squared error, divided by 2 rmse. It is computed
-    -- as in mse.sql, over the rows that have a weight.
-    CASE
-        WHEN SUM(weight * squared_error) = 0
-            AND SUM(CASE WHEN weight > 0 THEN n_rows ELSE 0 END) > 1
-        THEN 0e0
-        ELSE SQRT(
-                GREATEST(
-                    SUM(squares * squared_error_variance)
-                        + COUNT(CASE WHEN weight > 0 THEN 1 END) * (
-                            COVAR_POP(
-                                squares * squared_error_centre,
-                                CASE WHEN weight > 0 THEN squared_error_centre END
-                            )
-                            - AVG(CASE WHEN weight > 0 THEN squared_error_centre END)
-                                * COVAR_POP(squares, CASE WHEN weight > 0 THEN squared_error_centre END)
-                        )
-                        - (
-                            COUNT(CASE WHEN weight > 0 THEN 1 END)
-                                * COVAR_POP(weight, CASE WHEN weight > 0 THEN squared_error END)
-                                / NULLIF(SUM(weight), 0)
-                            + (
-                                AVG(CASE WHEN weight > 0 THEN squared_error END)
-                                - AVG(CASE WHEN weight > 0 THEN squared_error_centre END)
-                            )
-                        ) * (
-                            2e0 * COUNT(CASE WHEN weight > 0 THEN 1 END)
-                                * COVAR_POP(squares, CASE WHEN weight > 0 THEN squared_error_centre END)
-                            - (
-                                COUNT(CASE WHEN weight > 0 THEN 1 END)
-                                    * COVAR_POP(weight, CASE WHEN weight > 0 THEN squared_error END)
-                                    / NULLIF(SUM(weight), 0)
-                                + (
-                                    AVG(CASE WHEN weight > 0 THEN squared_error END)
-                                    - AVG(CASE WHEN weight > 0 THEN squared_error_centre END)
-                                )
-                            ) * SUM(squares)
-                        ),
-                    0e0
-                )
-                    / NULLIF(
-                        GREATEST(SUM(CASE WHEN weight > 0 THEN n_rows ELSE 0 END) - 1e0, 0e0), 0
-                    )
-                    / NULLIF(4e0 * SUM(weight * squared_error), 0)
-                    * (
-                        CAST(SUM(CASE WHEN weight > 0 THEN n_rows ELSE 0 END) AS DOUBLE)
-                        / NULLIF(SUM(weight), 0)
-                    )
-            )
-    END AS stderr,
-    -- Kish's effective number of rows: beside few rows with large losses the others hardly count.
-    -- A quarter of it: 20 such rows are enough, of a count 5.
-    POWER(SUM(weight * squared_error), 2)
-        / NULLIF(
-            4e0 * SUM(squares * (squared_error_centre * squared_error_centre + squared_error_variance)), 0
-        ) AS support,
-    -- The kurtosis of the errors: the mean of their squares' squares, divided by the squared mean.
-    CAST(SUM(squares * (squared_error_centre * squared_error_centre + squared_error_variance)) AS DOUBLE)
-        / NULLIF(SUM(squares), 0)
-        / NULLIF(POWER(CAST(SUM(weight * squared_error) AS DOUBLE) / NULLIF(SUM(weight), 0), 2), 0)
-        AS kurtosis,
     CASE WHEN SUM(weight) = 0 THEN 'total weight is 0' END AS note
 FROM errors
 GROUP BY slice

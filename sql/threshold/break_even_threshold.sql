@@ -18,18 +18,6 @@ SELECT
             THEN CAST(score_low AS DOUBLE)
         END)
     END AS value,
-    CASE WHEN MAX(total_positives) > 0
-        THEN MAX(CASE
-            WHEN predicted_positives >= total_positives * (1e0 - 1e-12)
-            THEN CAST(score_low AS DOUBLE)
-        END)
-    END AS low,
-    CASE WHEN MAX(total_positives) > 0
-        THEN MAX(CASE
-            WHEN predicted_positives >= total_positives * (1e0 - 1e-12)
-            THEN CAST(score_high AS DOUBLE)
-        END)
-    END AS high,
     CASE WHEN COALESCE(MAX(total_positives), 0) = 0 THEN 'no positive labels' END AS note
 FROM predicted_positives
 GROUP BY slice

@@ -11,9 +11,12 @@ from sqlglot import exp
 
 from sqleval.catalog import graph
 from sqleval.catalog.contract import Kind, Relation, read_file
+from sqleval.catalog.fusion import add_parts, fuse
 from sqleval.catalog.graph import Resolve
 from sqleval.catalog.header import (
+    COLUMN_FILES,
     INTERVALS,
+    find_column_word,
     find_home,
     find_key_line,
     find_word_line,
@@ -109,7 +112,8 @@ class Catalogue:
     def files(self, name: str) -> tuple[Relation, ...]:
         """Return the file called ``name`` and its twins; none for an unknown name."""
         if name not in self._files:
-            files = tuple(self._load(path) for path in self._paths.get(name, ()))
+            paths = (path for path in self._paths.get(name, ()) if not find_column_word(path))
+            files = tuple(self._load(path) for path in paths)
             _check_twins(files)
             self._files[name] = files
         return self._files[name]
@@ -124,7 +128,8 @@ class Catalogue:
         key = (name, conditions, twin)
         if key not in self._chosen:
             fitting = (r for r in self.files(name) if r.when <= conditions and (twin or not r.when))
-            self._chosen[key] = max(fitting, key=lambda r: len(r.when), default=None)
+            best = max(fitting, key=lambda r: len(r.when), default=None)
+            self._chosen[key] = best and (fuse(best, conditions) if best.parts else best)
         return self._chosen[key]
 
     def get(self, name: str) -> Relation:
@@ -187,7 +192,9 @@ class Catalogue:
             if (each := waiting.pop()) not in files_by_name:
                 files_by_name[each] = self.files(each)
                 waiting += [read for file in files_by_name[each] for read in file.reads]
-        return frozenset(file for files in files_by_name.values() for file in files)
+        return frozenset(
+            part for files in files_by_name.values() for file in files for part in file.files
+        )
 
     def depends_on(self, name: str, step: str, resolve: Resolve | None = None) -> bool:
         """Whether ``name`` reads ``step``, directly or through others."""
@@ -210,7 +217,8 @@ class Catalogue:
                 return relation if inner == relation.name else self.choose(inner, conditions)
 
             parameters = graph.collect_parameters(relation.name, below)
-            self._check_reads(relation)
+            for file in relation.files:
+                self._check_reads(file)
             self._parameters[key] = parameters
         return self._parameters[key]
 
@@ -239,9 +247,17 @@ class Catalogue:
         relation = self.choose(name, frozenset()) if name not in CONTRACT else None
         return None if relation is None else relation.query
 
+    def _list_parts(self, path: Path) -> list[Path]:
+        """Return the column files of a portable file, in the order of `COLUMN_FILES`."""
+        paths = (path.with_name(f"{path.stem}.{word}.sql") for word in COLUMN_FILES)
+        return [each for each in paths if each in self._paths[path.stem]]
+
     def _load(self, path: Path) -> Relation:
         if path not in self._relations:
-            self._relations[path] = read_file(path, self._paths)
+            relation = read_file(path, self._paths)
+            if path.name.count(".") == 1:
+                relation = add_parts(relation, list(map(self._load, self._list_parts(path))))
+            self._relations[path] = relation
         return self._relations[path]
 
 
@@ -277,6 +293,10 @@ def _check_paths(name: str, paths: list[Path]) -> None:
     """Sort the files of a name, the portable one first; raise if it is not exactly one."""
     paths.sort(key=lambda path: path.name.count("."))
     portable = [path for path in paths if path.name.count(".") == 1]
+    for path in paths:
+        words = path.name.split(".")[1:-1]
+        if len(words) > 1 and not COLUMN_FILES.keys().isdisjoint(words):
+            raise LoadError(f"{path}: {' and '.join(COLUMN_FILES)} take no condition beside them")
     if not name.isidentifier() or iskeyword(name):
         raise LoadError(f"{paths[0]}: a name has letters, digits and _ alone, and is no keyword")
     if name in CONTRACT:

@@ -9,7 +9,6 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import TokenError
 
-from sqleval.catalog import parameters
 from sqleval.catalog.header import (
     CENTRE,
     CONDITIONS,
@@ -17,6 +16,7 @@ from sqleval.catalog.header import (
     TYPES,
     VARIANCE,
     check_header,
+    find_column_word,
     find_home,
     find_key_line,
     make_error,
@@ -24,13 +24,15 @@ from sqleval.catalog.header import (
     read_header,
     read_text,
 )
-from sqleval.catalog.parameters import Param
+from sqleval.catalog.parameters import Param, read_parameters
 from sqleval.catalog.queries import (
+    find_tables,
     find_text,
     is_mergeable,
     list_columns,
     list_needs,
     list_notes,
+    list_reads,
     list_uses,
 )
 from sqleval.catalog.relations import CONTRACT
@@ -38,12 +40,10 @@ from sqleval.catalog.tasks import TASKS, find_tasks
 from sqleval.common.names import find_nearest
 from sqleval.dialects import portable
 
-Kind = Literal["metric", "mergeable", "step", "curve", "split"]
+Kind = Literal["metric", "columns", "mergeable", "step", "curve", "split"]
 
 #: The sums of squared weights beside ``successes`` and ``trials``.
 SQUARES = ("squared_successes", "squared_trials")
-#: The options that every metric has, beside the parameters of its file.
-OPTIONS = ("average", "multi_class", "zero_division")
 
 
 def list_interval_columns() -> tuple[str, ...]:
@@ -88,6 +88,8 @@ class Relation:
         Each column that it reads, and the relations of which one has it.
     notes : tuple of str
         The reasons it may give for an undefined value.
+    parts : tuple of Relation
+        The files of further columns of a metric; see `fusion`.
     """
 
     name: str
@@ -104,11 +106,17 @@ class Relation:
     needs: Mapping[str, frozenset[str]]
     uses: tuple[tuple[str, tuple[str, ...]], ...]
     notes: tuple[str, ...]
+    parts: tuple["Relation", ...] = ()
 
     @property
     def task(self) -> str:
         """The header key ``task`` of a metric or curve: one of `tasks.list_kinds`."""
         return str(self.header.get("task", ""))
+
+    @property
+    def files(self) -> tuple["Relation", ...]:
+        """The file and its column files."""
+        return (self, *self.parts)
 
     @property
     def tasks(self) -> tuple[str, ...]:
@@ -169,27 +177,6 @@ def _find_line(text: str, node: exp.Expr) -> int:
     return text.count("\n", 0, body) + 2
 
 
-def _parse_params(path: Path, text: str, header: Mapping[str, Any]) -> dict[str, Param]:
-    written: Any = header.get("params") or {}
-    if not isinstance(written, dict):
-        line = find_key_line(text, "params")
-        raise make_error(path, line, "params must be a mapping, name: type = default")
-    declared: dict[str, Param] = {}
-    for name, declaration in cast("dict[str, object]", written).items():
-        line = find_key_line(text, str(name))
-        if not str(name).isidentifier():
-            message = f"the name of a parameter has letters, digits and _ alone, not {name!r}"
-            raise make_error(path, line, message)
-        if name in OPTIONS:
-            message = f"{name!r} is an option of every metric; give the parameter another name"
-            raise make_error(path, line, message)
-        try:
-            declared[name] = parameters.parse_parameter(str(declaration or ""))
-        except ValueError as error:
-            raise make_error(path, line, f"parameter {name!r}: {error}") from error
-    return declared
-
-
 def _parse_query(path: Path, text: str) -> exp.Query:
     try:
         statements = [s for s in sqlglot.parse(text, dialect="duckdb") if s is not None]
@@ -210,6 +197,8 @@ def _parse_query(path: Path, text: str) -> exp.Query:
 def _find_kind(
     path: Path, header: Mapping[str, Any], query: exp.Query, columns: Iterable[str]
 ) -> Kind:
+    if find_column_word(path):
+        return "columns"
     if "value" in columns:
         return "metric"
     if "task" in header or path.parent.name == "curve":
@@ -299,10 +288,8 @@ def _list_chart_columns(chart: Mapping[str, Any] | str) -> list[Any]:
     return [*axes, *chart.get("columns", ())]
 
 
-def _check_relations(
-    path: Path, text: str, tables: Iterable[exp.Table], names: Collection[str]
-) -> None:
-    for table in tables:
+def _check_relations(path: Path, text: str, query: exp.Query, names: Collection[str]) -> None:
+    for table in find_tables(query):
         name = f"{table.db}.{table.name}" if table.db else table.name
         if name not in names:
             near = find_nearest(name, names)
@@ -337,12 +324,24 @@ def _check_parameters(
 
 def _parse_conditions(path: Path, header: Mapping[str, Any]) -> frozenset[str]:
     """Return the conditions of a twin, from the file's name and its header."""
+    if find_column_word(path):
+        return frozenset()
     when = frozenset(path.name.split(".")[1:-1]) | frozenset(str(header.get("when", "")).split())
     for condition in sorted(when - CONDITIONS.keys()):
         raise make_error(
             path, 1, f"unknown condition {condition!r}{find_nearest(condition, CONDITIONS)}"
         )
     return when
+
+
+def _read_parameters_of_metric(path: Path, query: exp.Query) -> dict[str, Param]:
+    """Return the parameters that a column file uses, which its metric declares."""
+    metric = path.with_name(f"{path.name.split('.')[0]}.sql")
+    text = read_text(metric)
+    used = {node.name for node in query.find_all(exp.Placeholder)}
+    used |= {table.name for table in find_tables(query)}
+    declared = read_parameters(metric, text, read_header(metric, text))
+    return {name: param for name, param in declared.items() if name in used}
 
 
 def read_file(path: Path, relations: Iterable[str]) -> Relation:
@@ -372,12 +371,13 @@ def read_file(path: Path, relations: Iterable[str]) -> Relation:
         if name != name.lower() and (kind == "metric" or name.lower() == "slice"):
             message = f"write the column {name!r} in lower case: {name.lower()!r}"
             raise make_error(path, _find_line(text, item), message)
-    if kind == "metric":
+    if kind in ("metric", "columns"):
         _check_metric(path, text, header, query, columns)
-    declared = _parse_params(path, text, header)
+    declared = read_parameters(path, text, header)
+    if kind == "columns":
+        declared = _read_parameters_of_metric(path, query)
     ctes = {cte.alias for cte in query.find_all(exp.CTE)}
-    tables = [t for t in query.find_all(exp.Table) if t.name not in ctes]
-    table_params = {t.name for t in tables if t.name in declared and declared[t.name].is_table}
+    reads, table_params = list_reads(query, declared)
     _check_parameters(path, text, header, declared, query, table_params)
     _check_named_columns(path, text, header, columns)
     for name in columns if kind == "curve" else ():
@@ -385,7 +385,7 @@ def read_file(path: Path, relations: Iterable[str]) -> Relation:
             message = f"{name!r} is a text: write types: {{{name}: text}} in the header"
             raise make_error(path, _find_line(text, node), message)
     when = _parse_conditions(path, header)
-    _check_relations(path, text, tables, {*relations, *CONTRACT, *table_params})
+    _check_relations(path, text, query, {*relations, *CONTRACT, *table_params})
     for node in query.walk():
         # Only the errors above need places in the text; without them a copy takes half the time.
         node._meta = None  # pyright: ignore[reportPrivateUsage]
@@ -399,9 +399,9 @@ def read_file(path: Path, relations: Iterable[str]) -> Relation:
         params=declared,
         query=query,
         columns=columns,
-        reads=tuple(dict.fromkeys(t.name for t in tables if t.name not in table_params)),
-        tables=tuple(sorted(table_params)),
+        reads=reads,
+        tables=table_params,
         needs=list_needs(query, ctes),
-        uses=list_uses(query, ctes | table_params),
+        uses=list_uses(query, {*ctes, *table_params}),
         notes=list_notes(query),
     )

@@ -38,6 +38,13 @@ CONDITIONS: Mapping[str, str] = {
     "intervals": "intervals are asked for (ci=)",
 }
 
+#: The files of further columns of a metric, ``NAME.WORD.sql``: the condition under which the metric
+#: has these columns, and those that the file must return.
+COLUMN_FILES: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "bounds": ("binned", ("low", "high")),
+    "stderr": ("intervals", ("stderr",)),
+}
+
 #: The key that a file aggregates over: its ``slice`` lacks this key of the relation it reads.
 ACROSS = ("matrices", "model")
 
@@ -103,6 +110,12 @@ def make_error(path: Path, line: int, message: str) -> LoadError:
 def find_home(path: Path) -> Path:
     """Return the folder of a file's family; that of the steps, ``base``, has folders of its own."""
     return path.parents[1] if path.parents[1].name == "base" else path.parent
+
+
+def find_column_word(path: Path) -> str | None:
+    """Return the key of `COLUMN_FILES` in the name of a file; None for any other file."""
+    words = path.name.split(".")[1:-1]
+    return words[0] if len(words) == 1 and words[0] in COLUMN_FILES else None
 
 
 def read_text(path: Path) -> str:

@@ -4,10 +4,12 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import inf, isnan
+from pathlib import Path
 from typing import Any, TypeGuard, cast
 
 import yaml
 
+from sqleval.catalog.header import find_key_line, make_error
 from sqleval.common.names import find_nearest
 from sqleval.common.numbers import convert_scalar, is_real_number
 from sqleval.common.sql_text import Cells, Value, write_literal
@@ -25,6 +27,8 @@ _TYPES: Mapping[str, type] = {
 #: Kinds that a file reads as a relation: a matrix (label, prediction, cost), a series (i).
 _TABLES = ("series", "matrix")
 _LONGEST_SERIES = 10_000
+#: The options that every metric has, beside the parameters of its file.
+_OPTIONS = ("average", "multi_class", "zero_division")
 
 
 @dataclass(frozen=True)
@@ -198,3 +202,31 @@ def format_value(value: Value) -> str:
     for label, prediction, cost in value:
         rows.setdefault(label, {})[prediction] = cost
     return repr(rows)
+
+
+def read_parameters(path: Path, text: str, header: Mapping[str, Any]) -> dict[str, Param]:
+    """Return the parameters that the header of a file declares.
+
+    Raises
+    ------
+    LoadError
+        If a declaration cannot be read.
+    """
+    written: Any = header.get("params") or {}
+    if not isinstance(written, dict):
+        line = find_key_line(text, "params")
+        raise make_error(path, line, "params must be a mapping, name: type = default")
+    declared: dict[str, Param] = {}
+    for name, declaration in cast("dict[str, object]", written).items():
+        line = find_key_line(text, str(name))
+        if not str(name).isidentifier():
+            message = f"the name of a parameter has letters, digits and _ alone, not {name!r}"
+            raise make_error(path, line, message)
+        if name in _OPTIONS:
+            message = f"{name!r} is an option of every metric; give the parameter another name"
+            raise make_error(path, line, message)
+        try:
+            declared[name] = parse_parameter(str(declaration or ""))
+        except ValueError as error:
+            raise make_error(path, line, f"parameter {name!r}: {error}") from error
+    return declared

@@ -4,6 +4,7 @@ from collections.abc import Callable, Container, Mapping
 
 from sqlglot import exp
 
+from sqleval.catalog.parameters import Param
 from sqleval.catalog.relations import CONTRACT, list_contract_columns
 
 
@@ -54,6 +55,21 @@ def _is_text(node: exp.Expr) -> bool:
         return bool(node.to.this in exp.DataType.TEXT_TYPES)
     is_literal = isinstance(node, exp.Literal) and bool(node.args["is_string"])
     return is_literal or isinstance(node, (exp.Concat, exp.DPipe))
+
+
+def find_tables(query: exp.Query) -> list[exp.Table]:
+    """Return the relations that a file reads, at each place."""
+    ctes = {cte.alias for cte in query.find_all(exp.CTE)}
+    return [table for table in query.find_all(exp.Table) if table.name not in ctes]
+
+
+def list_reads(
+    query: exp.Query, params: Mapping[str, Param]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the files or relations of the contract that a file reads, and its table parameters."""
+    names = dict.fromkeys(table.name for table in find_tables(query))
+    tables = {name for name in names if name in params and params[name].is_table}
+    return tuple(name for name in names if name not in tables), tuple(sorted(tables))
 
 
 def list_needs(query: exp.Query, ctes: set[str]) -> dict[str, frozenset[str]]:

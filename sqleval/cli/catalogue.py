@@ -82,4 +82,5 @@ def show(name: str) -> None:
     from sqleval.cli.output import show_metric
 
     relation = builtin().get(name)
-    show_metric(describe(relation), [file.text for file in builtin().files(relation.name)])
+    files = (part for file in builtin().files(relation.name) for part in file.files)
+    show_metric(describe(relation), [file.text for file in files])

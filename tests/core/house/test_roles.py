@@ -88,9 +88,12 @@ def catalogue(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Catalogue:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
     # The value and the standard error of a mean of losses, as the Brier score has them.
-    body = builtin().get("brier_score").text.partition("*/")[2]
-    body = body.replace("squared_error", "loss").replace("probabilities", "dosed_losses")
-    (tmp_path / "sql" / "ours" / "dosed_brier.sql").write_text(f"{DOSED_BRIER}{body}")
+    brier = builtin().get("brier_score")
+    headers = {"dosed_brier": DOSED_BRIER, "dosed_brier.stderr": "/*\nsummary: its error\n*/\n"}
+    for (name, header), file in zip(headers.items(), (brier, *brier.parts), strict=True):
+        body = file.text.partition("*/")[2]
+        body = body.replace("squared_error", "loss").replace("probabilities", "dosed_losses")
+        (tmp_path / "sql" / "ours" / f"{name}.sql").write_text(header + body)
     return Catalogue(find_sql_folder(), tmp_path / "sql")
 
 

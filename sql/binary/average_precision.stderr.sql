@@ -1,18 +1,6 @@
 /*
 summary: >-
-  mean precision over the positives, each taken at its own score; the area under the
-  precision-recall curve as a step function
-formula: sum over thresholds of (recall_i - recall_(i-1)) precision_i
-direction: higher
-range: 0 .. 1
-interval: delta
-reference: sklearn.metrics.average_precision_score
-aliases: [average_precision_score]
-task: two classes
-weights: frequency
-bound: precision
-units: runs
-since: 0.1.0
+  standard error of the average precision by the infinitesimal jackknife, linearised for weights
 */
 -- The variance is that of the infinitesimal jackknife (Efron 1982): the sum, over all rows, of the
 -- squared derivative of the value by the weight of the row, times its squared weight. A positive
@@ -22,8 +10,6 @@ since: 0.1.0
 -- precision: sums of squares of precisions would cancel where all are close to 1.
 SELECT
     slice,
-    SUM(positives * (CAST(tp AS DOUBLE) / NULLIF(tp + fp, 0)))
-        / NULLIF(SUM(positives), 0) AS value,
     SQRT(GREATEST(
         SUM(positive_squares * POWER(miss - raised, 2))
         - 2e0 * SUM(positive_squares * (miss - raised)) * SUM(positives * miss)
@@ -72,24 +58,7 @@ SELECT
                     * (CAST(MAX(total_negatives) AS DOUBLE) / NULLIF(MAX(total_negative_squares), 0)),
             0
         )
-    ) AS support,
-    -- The bounds are those of average_precision.sql.
-    CAST(SUM(
-        CASE
-            WHEN score_low = score_high THEN positives * (CAST(tp AS DOUBLE) / NULLIF(tp + fp, 0))
-            WHEN fp = 0 THEN positives
-            WHEN positives < 1e-3 * (tp + fp)
-            THEN 5e-1 * positives * (
-                CAST(tp - positives AS DOUBLE) / NULLIF(tp - positives + fp, 0)
-                + CAST(tp AS DOUBLE) / NULLIF(tp + fp, 0)
-            )
-            ELSE positives
-                - fp * LN(CAST(tp + fp AS DOUBLE) / NULLIF(GREATEST(tp - positives, 0) + fp, 0))
-        END
-    ) AS DOUBLE) / NULLIF(SUM(positives), 0) AS low,
-    SUM(positives * (CAST(tp AS DOUBLE) / NULLIF(tp + fp_at_best, 0)))
-        / NULLIF(SUM(positives), 0) AS high,
-    CASE WHEN COALESCE(SUM(positives), 0) = 0 THEN 'no positive labels' END AS note
+    ) AS support
 FROM (
     SELECT
         slice,

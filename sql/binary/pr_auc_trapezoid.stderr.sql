@@ -1,22 +1,9 @@
 /*
-summary: >-
-  area under the precision-recall curve by straight lines between its points, from (recall 0,
-  precision 1); usually too high, as the curve is not linear there
-formula: sum over thresholds of (recall_i - recall_(i-1)) (precision_i + precision_(i-1)) / 2
-direction: higher
-range: 0 .. 1
-interval: delta
-reference: sklearn.metrics.auc # of sklearn.metrics.precision_recall_curve
-task: two classes
-weights: frequency
-bound: precision
-units: runs
-since: 0.1.0
+summary: standard error of the area by the infinitesimal jackknife, linearised for weights
 */
--- The variance is that of the infinitesimal jackknife; average_precision.intervals.sql explains it.
+-- The variance is that of the infinitesimal jackknife; average_precision.stderr.sql explains it.
 SELECT
     slice,
-    CAST(SUM(positives * precision) AS DOUBLE) / NULLIF(MAX(total_positives), 0) AS value,
     SQRT(GREATEST(
         SUM(positive_squares * POWER(miss - raised, 2))
         - 2e0 * SUM(positive_squares * (miss - raised)) * SUM(positives * miss)
@@ -59,35 +46,7 @@ SELECT
                     * (CAST(MAX(total_negatives) AS DOUBLE) / NULLIF(MAX(total_negative_squares), 0)),
             0
         )
-    ) AS support,
-    -- The bounds are those of pr_auc_trapezoid.sql.
-    5e-1 * SUM(
-        (tp - tp_above) * (
-            CAST(tp AS DOUBLE) / NULLIF(tp + fp, 0)
-            + CASE
-                WHEN is_spread = 0 OR fp = fp_above
-                THEN COALESCE(CAST(tp_above AS DOUBLE) / NULLIF(tp_above + fp_above, 0), 1e0)
-                ELSE CAST(tp_above AS DOUBLE) / NULLIF(tp_above + fp, 0)
-            END
-        )
-    ) / NULLIF(MAX(total_positives), 0) AS low,
-    CAST(SUM(
-        CASE
-            WHEN is_spread = 0
-            THEN 5e-1 * (tp - tp_above) * (
-                CAST(tp AS DOUBLE) / NULLIF(tp + fp, 0)
-                + COALESCE(CAST(tp_above AS DOUBLE) / NULLIF(tp_above + fp_above, 0), 1e0)
-            )
-            WHEN fp_above = 0 THEN tp - tp_above
-            WHEN tp - tp_above < 1e-3 * (tp_above + fp_above)
-            THEN (tp - tp_above) * (
-                CAST(tp + tp_above AS DOUBLE) / NULLIF(tp + tp_above + 2 * fp_above, 0)
-            )
-            ELSE tp - tp_above
-                - fp_above * LN(CAST(tp + fp_above AS DOUBLE) / NULLIF(tp_above + fp_above, 0))
-        END
-    ) AS DOUBLE) / NULLIF(MAX(total_positives), 0) AS high,
-    CASE WHEN COALESCE(MAX(total_positives), 0) = 0 THEN 'no positive labels' END AS note
+    ) AS support
 FROM (
     SELECT
         slice,

@@ -1,15 +1,5 @@
 /*
-summary: twice the area between the ROC curve and the diagonal
-formula: 2 AUC - 1
-direction: higher
-range: -1 .. 1
-reference: sklearn.metrics.roc_auc_score # 2 AUC - 1
-aliases: [gini_coefficient]
-task: two classes
-weights: frequency
-bound: pairs
-units: runs
-since: 0.1.0
+summary: twice the standard error of the ROC AUC, and the value from this area
 */
 SELECT
     slice,

@@ -1,19 +1,8 @@
 /*
-summary: log loss divided by the log loss of always predicting the prevalence
-formula: log loss / -(p ln p + (1 - p) ln(1 - p)), p the share of positives
-direction: lower
-range: 0 .. inf
-domain: "score: 0 .. 1"
-interval: delta
-reference: sklearn.metrics.d2_log_loss_score # 1 - d2
-aliases: [normalized_cross_entropy]
-task: two classes
-weights: frequency
-since: 0.1.0
+summary: standard error of normalized entropy by the delta method, linearised for weights
 */
 SELECT
     slice,
-    CAST(losses AS DOUBLE) / NULLIF(entropy, 0) AS value,
     -- Delta method: a row adds its loss and, if it is positive, changes the entropy of the labels
     -- by slope. The variance is that of loss - slope y, linearised for weights: the sum of w^2 (x -
     -- mean)^2. Rounding is subtracted, as it is 0 where every probability is the prevalence.
@@ -27,16 +16,12 @@ SELECT
         )
     ) / NULLIF(entropy, 0) AS stderr,
     -- The effective numbers of rows, (sum w)^2 / sum w^2. 20 rows of a class are enough, of a count
-    -- 5: they count a quarter. So are 30 rows with large losses, as in log_loss.sql.
+    -- 5: they count a quarter. So are 30 rows with large losses, as in log_loss.stderr.sql.
     LEAST(
         COALESCE(25e-2 * positives * positives / NULLIF(positive_squares, 0), 0e0),
         COALESCE(25e-2 * negatives * negatives / NULLIF(total_squares - positive_squares, 0), 0e0),
         COALESCE(POWER(losses, 2) / NULLIF(6e0 * squared_losses, 0), 0e0)
-    ) AS support,
-    CASE
-        WHEN positives = 0 THEN 'no positive labels'
-        WHEN negatives = 0 THEN 'no negative labels'
-    END AS note
+    ) AS support
 FROM (
     SELECT
         slice,

@@ -1,19 +1,9 @@
 /*
 summary: >-
-  area under the precision-recall curve; between its points, false positives grow linearly with true
-  positives
-formula: sum over thresholds of the integral of tp / (tp + fp(tp)) d tp, divided by P
-direction: higher
-range: 0 .. 1
-interval: delta
-reference: Davis and Goadrich (2006), doi:10.1145/1143844.1143874; Keilwagen, Grosse and Grau (2014)
-task: two classes
-weights: frequency
-bound: precision
-units: runs
-since: 0.1.0
+  standard error of the area by the infinitesimal jackknife, linearised for weights, and the area
+  from the same segments
 */
--- The variance is that of the infinitesimal jackknife; average_precision.intervals.sql explains it.
+-- The variance is that of the infinitesimal jackknife; average_precision.stderr.sql explains it.
 SELECT
     slice,
     CAST(SUM(positives * precision) AS DOUBLE) / NULLIF(MAX(total_positives), 0) AS value,

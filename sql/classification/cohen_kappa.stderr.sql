@@ -1,26 +1,8 @@
 /*
-summary: >-
-  agreement between labels and predictions beyond the agreement that their frequencies give by
-  chance
-formula: (p_o - p_e) / (1 - p_e)
-direction: higher
-range: -1 .. 1
-interval: delta
-reference: sklearn.metrics.cohen_kappa_score
-aliases: [cohen_kappa_score, kappa]
-task: classes
-weights: frequency
-since: 0.1.0
+summary: standard error of kappa by the delta method, linearised for weights
 */
 SELECT
     class_totals.slice,
-    -- Sums of products, as in matthews_corrcoef: the differences of squares would cancel.
-    CASE WHEN MAX(total) - MAX(matched) > MAX(slack) THEN 1e0 END
-        * SUM(
-            CAST(matched AS DOUBLE) * (total - matched - missed - mistaken)
-            - CAST(missed AS DOUBLE) * mistaken
-        )
-        / NULLIF(SUM(CAST(predicted AS DOUBLE) * (total - actual)), 0) AS value,
     MAX(errors_of_cells.error) AS stderr,
     -- The effective numbers of rows, (sum w)^2 / sum w^2. 20 rows outside the largest class are
     -- enough, of a count 5: they count a quarter.
@@ -31,11 +13,7 @@ SELECT
             * (CAST(MAX(total) AS DOUBLE) / NULLIF(MAX(total_squares), 0)),
         25e-2 * (MAX(total) - MAX(predicted))
             * (CAST(MAX(total) AS DOUBLE) / NULLIF(MAX(total_squares), 0))
-    ) AS support,
-    CASE
-        WHEN SUM(actual) = 0 THEN 'total weight is 0'
-        WHEN MAX(total) - MAX(matched) <= MAX(slack) THEN 'one class is all that occurs and all that is predicted'
-    END AS note
+    ) AS support
 FROM class_totals
 JOIN (
     -- Fleiss, Cohen and Everitt (1969), doi:10.1037/h0028106: 1 - kappa is the share of wrong rows

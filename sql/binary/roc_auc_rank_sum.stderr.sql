@@ -1,14 +1,5 @@
 /*
-summary: ROC AUC from the rank sum of the positives, with the mean rank for ties
-formula: (R+ - P (P + 1) / 2) / (P N)
-direction: higher
-range: 0 .. 1
-reference: scipy.stats.mannwhitneyu
-task: two classes
-weights: frequency
-bound: pairs
-units: runs
-since: 0.1.0
+summary: the standard error of the ROC AUC, and this area
 */
 SELECT
     slice,

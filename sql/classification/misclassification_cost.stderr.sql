@@ -1,24 +1,8 @@
 /*
-summary: >-
-  mean cost per row, with a cost for each pair of label and prediction; a correct prediction costs 0
-  unless the matrix gives it a cost
-formula: sum over pairs of n(label, prediction) cost(label, prediction) / n
-direction: lower
-range: 0 .. inf
-params:
-  cost_matrix: matrix = null
-interval: delta
-reference: sklearn.metrics.confusion_matrix # weighted by the costs
-task: classes
-weights: frequency
-since: 0.1.0
+summary: standard error of a mean of costs, linearised for weights
 */
 SELECT
     slice,
-    -- With real-valued weights a sum that should be 0 is off by rounding, hence the 1e-13.
-    CASE WHEN SUM(unpriced) <= 1e-13 * SUM(total)
-        THEN CAST(SUM(total_cost) AS DOUBLE) / NULLIF(SUM(total), 0)
-    END AS value,
     -- The standard error of a mean of costs, linearised for weights: the sum of w^2 (cost -
     -- mean)^2. Sums of whole numbers are exact, so that it is 0 where all costs are equal.
     CASE WHEN SUM(unpriced) <= 1e-13 * SUM(total) THEN 1e0 END * SQRT(
@@ -31,12 +15,7 @@ SELECT
         )
     ) / NULLIF(SUM(total), 0) AS stderr,
     -- Kish's effective number of rows with a cost.
-    POWER(CAST(SUM(total_cost) AS DOUBLE), 2) / NULLIF(SUM(squared_costs), 0) AS support,
-    CASE
-        WHEN SUM(total) = 0 THEN 'total weight is 0'
-        WHEN SUM(unpriced) > 1e-13 * SUM(total)
-        THEN 'a pair of label and prediction has no cost'
-    END AS note
+    POWER(CAST(SUM(total_cost) AS DOUBLE), 2) / NULLIF(SUM(squared_costs), 0) AS support
 FROM (
     SELECT
         slice,
