@@ -1,5 +1,6 @@
 """Writes small pieces of SQL text: names, literals, conditions, a SELECT."""
 
+import re
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 from math import isinf
@@ -101,3 +102,41 @@ def write_with(ctes: Mapping[str, str], query: str) -> str:
     """Return a query with CTEs, by name; a CTE follows those that it reads."""
     bodies = ",\n".join(f"{name} AS (\n{sql}\n)" for name, sql in ctes.items())
     return f"WITH {bodies}\n{query}"
+
+
+#: Quoted text, in which a backslash may escape a character.
+_QUOTED = r"\"(?:[^\"]|\"\")*\"|`[^`]*`|'(?:[^']|'')*'"
+_ESCAPED = r"\"(?:[^\"]|\"\")*\"|`[^`]*`|'(?:[^'\\]|''|\\[\s\S])*'"
+#: Quoted text, or else a line between parentheses that stand on lines of their own.
+_SHORT_PARENTHESES = {
+    has_escapes: re.compile(rf"({quoted})|\(\n *((?:{quoted}|[^\n\"'`])*)\n *\)")
+    for has_escapes, quoted in ((False, _QUOTED), (True, _ESCAPED))
+}
+
+
+def join_parentheses(sql: str, *, has_escapes: bool = False, width: int = 80) -> str:
+    r"""Return SQL with short parentheses on one line, which a printer puts on three.
+
+    Parameters
+    ----------
+    sql : str
+        The text.
+    has_escapes : bool
+        Whether a backslash escapes a character of quoted text.
+    width : int
+        The longest text between parentheses.
+
+    Examples
+    --------
+    >>> print(join_parentheses("a AND (\n  b > 1\n)"))
+    a AND (b > 1)
+    """
+
+    def join(match: re.Match[str]) -> str:
+        is_short = not match[1] and "\n" not in match[2] and len(match[2]) <= width
+        return f"({match[2]})" if is_short else match[0]
+
+    pattern = _SHORT_PARENTHESES[has_escapes]
+    while (joined := pattern.sub(join, sql)) != sql:
+        sql = joined
+    return sql

@@ -210,13 +210,13 @@ class Builder:
         """Return the columns that replace ``slice``, with the keys of the substitutions."""
         return (*self.binding.keys, *list_keys(substitutions))
 
-    def add_cte(self, name: str, sql: str, hint: str = "") -> str:
+    def add_cte(self, name: str, sql: str, hint: str = "", comment: str = "") -> str:
         """Write a CTE under ``name``, or name_2 ... if that is taken; return its name."""
         unique, i = name, 1
         while unique in self.ctes:
             i += 1
             unique = f"{name}_{i}"
-        self.ctes[unique] = Cte(unique, sql, hint)
+        self.ctes[unique] = Cte(unique, sql, hint, comment)
         return unique
 
     def add_parameter(self, name: str, value: Value) -> str:
@@ -245,7 +245,7 @@ class Builder:
             text = self.write_file(relation, inner)
             # DuckDB would materialize a row-level step that two files read.
             hint = "NOT MATERIALIZED" if relation.reads_rows and not text.has_window else ""
-            self._placed[key] = self.add_cte(name, text.sql, hint)
+            self._placed[key] = self.add_cte(name, text.sql, hint, relation.header["summary"])
         supplied = [s for s in scope.substitutions if s not in inner.substitutions]
         if any(each.reducer == "pooled" for each in supplied):
             return self._place_pooled(name, self._placed[key], inner, key)
@@ -280,9 +280,9 @@ class Builder:
         if key in self._placed:
             # Write it anew: this reader may need further columns of it.
             name = self._placed[key]
-            self.ctes[name] = Cte(name, sql, "NOT MATERIALIZED")
+            self.ctes[name] = Cte(name, sql, "NOT MATERIALIZED", relation.header["summary"])
             return name
-        return self.add_cte(relation.name, sql, "NOT MATERIALIZED")
+        return self.add_cte(relation.name, sql, "NOT MATERIALIZED", relation.header["summary"])
 
     def write_file(self, relation: Relation, scope: Scope) -> FileText:
         """Place what a file reads, and return the file's text."""

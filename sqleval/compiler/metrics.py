@@ -65,7 +65,7 @@ class _Metrics:
         # Bins alone are not exact: metrics have bounds, low and high.
         bounds = _BOUNDS if builder.bins is not None else ()
         self.wanted = (*_FILLED, *bounds, *(list_interval_columns() if ci else ()))
-        self.fused: dict[object, tuple[str, MetricText, list[str]]] = {}
+        self.fused: dict[object, tuple[str, MetricText, list[str], dict[str, None]]] = {}
 
     def place(self, request: Request, relation: Relation, scope: Scope) -> PlacedMetric:
         """Write a metric; return the CTE that holds it and its columns there."""
@@ -82,16 +82,21 @@ class _Metrics:
         if key not in self.fused:
             cte = self.builder.add_cte(f"_metrics_{len(self.fused) + 1}", "")
             keys = [text.keys[name] for name in self.builder.keys(substitutions)]
-            self.fused[key] = (cte, text, keys)
-        cte, _, items = self.fused[key]
+            self.fused[key] = (cte, text, keys, {})
+        cte, _, items, names = self.fused[key]
+        names[request.name] = None
         i = 1 + sum(item.rpartition(" AS ")[2].startswith("value_") for item in items)
         columns = {name: f"{name}_{i}" for name in self.wanted if name in text.items}
         items += [f"{text.items[name]} AS {alias}" for name, alias in columns.items()]
         return PlacedMetric(request, cte, columns, substitutions, reasons)
 
     def finish(self) -> None:
-        for cte, text, items in self.fused.values():
-            self.builder.ctes[cte] = Cte(cte, text.select(items))
+        for cte, text, items, names in self.fused.values():
+            comment = ", ".join(names)
+            if len(names) == 1:
+                header = self.builder.catalogue.get(comment).header
+                comment += f": {header['summary']}"
+            self.builder.ctes[cte] = Cte(cte, text.select(items), comment=comment)
 
 
 def check_plan(plan: object) -> None:

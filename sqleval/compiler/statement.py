@@ -5,6 +5,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from sqleval.catalog.listing import shorten_summary
 from sqleval.common.sql_text import Value, quote, select, write_double, write_scalar
 from sqleval.errors import RequestError
 
@@ -14,12 +15,23 @@ _PARAMETER = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|\$([A-Za-z_]\w*)""")
 _LINE = re.compile(r"""('(?:[^']|'')*'|"(?:[^"]|"")*")|\n""")
 
 
+#: What the relations are that no file writes, for readers of the text.
+_WORDS = {
+    "_source": "the columns of the input by their roles",
+    "_audit": "how many rows are used, and how many break a rule",
+    "predictions": "the usable rows",
+    "_problems": "the error or notice that follows from the audit",
+    "_results": "a row per metric and slice",
+}
+
+
 class Cte(NamedTuple):
-    """One named relation of a statement."""
+    """One named relation of a statement; ``comment`` says what its rows are."""
 
     name: str
     sql: str
     hint: str = ""
+    comment: str = ""
 
 
 @dataclass(frozen=True)
@@ -89,8 +101,12 @@ class Statement:
         return _write_with(self.ctes, self.select)
 
     def inline(self) -> str:
-        """Return the statement with the parameters' values in its text, ready to paste."""
-        return _inline_parameters(self.sql, self.params)
+        """Return the statement with the parameters' values in its text, ready to paste.
+
+        Each relation begins with a comment that says what its rows are.
+        """
+        ctes = [cte._replace(sql=_inline_parameters(cte.sql, self.params)) for cte in self.ctes]
+        return _write_with(ctes, _inline_parameters(self.select, self.params), has_comments=True)
 
     @staticmethod
     def create(
@@ -142,12 +158,19 @@ def _write_value(value: Value) -> str:
     return write_scalar(value)
 
 
-def _write_with(ctes: Iterable[Cte], select: str) -> str:
+def _write_with(ctes: Iterable[Cte], select: str, *, has_comments: bool = False) -> str:
     bodies = ",\n".join(
-        f"{cte.name} AS {cte.hint + ' ' if cte.hint else ''}(\n{_indent(cte.sql)}\n)"
+        f"{cte.name} AS {cte.hint + ' ' if cte.hint else ''}(\n"
+        f"{_write_comment(cte) if has_comments else ''}{_indent(cte.sql)}\n)"
         for cte in ctes
     )
     return f"WITH {bodies}\n{select}"
+
+
+def _write_comment(cte: Cte) -> str:
+    """Return the line of a comment, whose text cannot end it."""
+    words = shorten_summary(cte.comment) or _WORDS.get(cte.name, "")
+    return f"  -- {' '.join(words.split()).replace('*/', '* /')}\n" if words else ""
 
 
 def _indent(sql: str) -> str:

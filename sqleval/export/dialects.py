@@ -5,9 +5,11 @@ from collections.abc import Mapping
 
 import sqlglot
 from sqlglot import ErrorLevel, exp
+from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import SqlglotError, UnsupportedError
 
 from sqleval.common.names import find_nearest
+from sqleval.common.sql_text import join_parentheses
 from sqleval.dialects import portable
 from sqleval.dialects.rewrites import adapt
 from sqleval.errors import RequestError
@@ -136,13 +138,14 @@ def translate(
     tree = sqlglot.parse_one(sql, dialect="duckdb")
     _check_portable(tree, dialect)
     try:
-        return _put_names(adapt(tree, dialect), names, tables).sql(
+        text = _put_names(adapt(tree, dialect), names, tables).sql(
             dialect=dialect,
             pretty=True,
-            comments=False,
             copy=False,
             unsupported_level=ErrorLevel.RAISE,
         )
+        escapes = Dialect.get_or_raise(dialect).tokenizer_class.STRING_ESCAPES
+        return join_parentheses(text, has_escapes="\\" in escapes)
     except UnsupportedError as error:
         raise RequestError(f"{DIALECTS[dialect]} cannot express this: {error}") from error
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import polars as pl
 
 from sqleval.catalog import request
+from sqleval.common.sql_text import join_parentheses
 from sqleval.compiler.bins import parse_bins
 from sqleval.compiler.builder import Plan
 from sqleval.compiler.curve import compile_curve
@@ -44,7 +45,8 @@ def sql(
     WITH _source AS NOT MATERIA
     """
     compiled = statement(bound, metrics, ci=ci, bins=bins, plan=plan)
-    return compiled.sql if params else write_sql(bound, compiled.inline())
+    text = compiled.sql if params else write_sql(bound, compiled.inline())
+    return join_parentheses(text) if bound.engine.dialect == "duckdb" else text
 
 
 def statement(

@@ -1,6 +1,7 @@
 """The statement as text runs where it is pasted, and each of its steps can be seen."""
 
 import math
+import re
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 
 import sqleval
 from sqleval import DataError, RequestError
+from sqleval.export.statement import export_statement
 from tests.support.comparison import assert_frame_equal
 from tests.support.lazy import FLIGHTS, METRICS, SMALL, flights
 
@@ -82,6 +84,17 @@ def test_the_statement_runs_as_pasted(
     assert pasted["_problem"].null_count() == pasted.height
     # Which plan it was is what `method` says.
     assert_frame_equal(pasted.drop("_problem", "_notice", "method"), expected.drop("method"))
+
+
+def test_the_statement_says_what_each_relation_holds() -> None:
+    frame = pl.DataFrame({"y": [0, 1], "p": [0.1, 0.8]})
+    text = sqleval.scan(frame, label="y", score="p").sql(["precision", "recall"])
+    assert "predictions AS NOT MATERIALIZED (\n  -- the usable rows\n  SELECT" in text
+    assert "  -- precision, recall\n" in text
+    assert not re.search(r"^ *\($", text, re.MULTILINE)  # short parentheses stay on their line
+    exported = export_statement(["roc_auc"], "snowflake", "preds", label="y", score="p")
+    assert "(\n  /* positives and negatives at each distinct score */\n  SELECT" in exported
+    assert "(ABS(label) <= 1.7976931348623157e308)" in exported
 
 
 def test_the_statement_with_its_parameters_is_the_same() -> None:
