@@ -1,21 +1,19 @@
 """Reads a SQL file and checks that it keeps the contract: its header, columns and relations."""
 
-from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import sqlglot
 from sqlglot import exp
 from sqlglot.errors import TokenError
 
 from sqleval.catalog.header import (
-    CENTRE,
     CONDITIONS,
     INTERVALS,
-    TYPES,
-    VARIANCE,
     check_header,
+    check_named_columns,
     find_column_word,
     find_home,
     find_key_line,
@@ -232,62 +230,6 @@ def _check_metric(
         raise make_error(path, line, message)
 
 
-_Header = Mapping[str, Any]
-#: Keys of a header, and what is wrong with them.
-_Problems = Iterator[tuple[str, str]]
-
-
-def _check_named_columns(path: Path, text: str, header: _Header, columns: Sequence[str]) -> None:
-    """Raise if a header names a column that the file does not return, or a type that is none."""
-    finds = (_find_wrong_forms, _find_unknown_columns, _find_wrong_moments, _find_wrong_types)
-    for key, problem in (each for find in finds for each in find(header, columns)):
-        raise make_error(path, find_key_line(text, key), problem)
-
-
-def _find_wrong_forms(header: _Header, _: Sequence[str]) -> _Problems:
-    if not isinstance(header.get("types") or {}, dict):
-        yield "types", "types must be a mapping, name of a column: type"
-    band: Any = header.get("band") or []
-    if not isinstance(band, list) or len(cast("list[object]", band)) not in (0, 3, 4):
-        yield "band", "band must be [x, y, lines], [x, y, steps] or [x, y, points], x and y columns"
-
-
-def _find_unknown_columns(header: _Header, columns: Sequence[str]) -> _Problems:
-    order = str(header.get("order") or "").split(",")
-    named: dict[str, Iterable[object]] = {
-        **{key: header.get(key) or () for key in ("means", "centres", "variances", "types")},
-        "order": [part.split()[0] for part in order if part.strip()],
-        "band": (header.get("band") or [])[:2],
-        "chart": _list_chart_columns(header.get("chart") or {}),
-    }
-    for key, name in ((key, name) for key, names in named.items() for name in names):
-        if name not in columns:
-            near = find_nearest(name, columns) or f"; it returns {', '.join(columns)}"
-            yield key, f"{key}: no column {name!r}{near}"
-
-
-def _find_wrong_moments(header: _Header, columns: Sequence[str]) -> _Problems:
-    for key, ending in (("centres", CENTRE), ("variances", VARIANCE)):
-        for name in header.get(key) or ():
-            if not name.endswith(ending) or name.removesuffix(ending) not in columns:
-                yield key, f"{key}: {name!r} must be the name of a column and {ending!r}"
-
-
-def _find_wrong_types(header: _Header, _: Sequence[str]) -> _Problems:
-    types: Mapping[str, object] = header.get("types") or {}
-    for name, type_name in types.items():
-        if type_name not in TYPES:
-            allowed = ", ".join(TYPES)
-            yield "types", f"the type of {name} must be one of {allowed}, not {type_name!r}"
-
-
-def _list_chart_columns(chart: Mapping[str, Any] | str) -> list[Any]:
-    if isinstance(chart, str):
-        return []
-    axes = [chart[axis][0] for axis in ("x", "y") if axis in chart]
-    return [*axes, *chart.get("columns", ())]
-
-
 def _check_relations(path: Path, text: str, query: exp.Query, names: Collection[str]) -> None:
     for table in find_tables(query):
         name = f"{table.db}.{table.name}" if table.db else table.name
@@ -344,6 +286,22 @@ def _read_parameters_of_metric(path: Path, query: exp.Query) -> dict[str, Param]
     return {name: param for name, param in declared.items() if name in used}
 
 
+def _check_output(
+    path: Path, text: str, kind: Kind, query: exp.Query, columns: Sequence[str]
+) -> None:
+    """Raise if the columns lack ``slice``, or have names that are not told apart."""
+    if "slice" not in columns and path.parent.name != "split":
+        raise make_error(path, _find_line(text, query), "the output needs the column slice")
+    for name in columns:
+        if columns.count(name) > 1:
+            raise make_error(path, _find_line(text, query), f"the column {name!r} occurs twice")
+    for item in query.selects:
+        name = item.alias_or_name
+        if name != name.lower() and (kind == "metric" or name.lower() == "slice"):
+            message = f"write the column {name!r} in lower case: {name.lower()!r}"
+            raise make_error(path, _find_line(text, item), message)
+
+
 def read_file(path: Path, relations: Iterable[str]) -> Relation:
     """Read and check one file, which may read these ``relations`` besides the contract's.
 
@@ -361,16 +319,7 @@ def read_file(path: Path, relations: Iterable[str]) -> Relation:
     kind = _find_kind(path, header, query, columns)
     check_header(path, text, header, kind)
     parse_aliases(path, text, header)
-    if "slice" not in columns and path.parent.name != "split":
-        raise make_error(path, _find_line(text, query), "the output needs the column slice")
-    for name in columns:
-        if columns.count(name) > 1:
-            raise make_error(path, _find_line(text, query), f"the column {name!r} occurs twice")
-    for item in query.selects:
-        name = item.alias_or_name
-        if name != name.lower() and (kind == "metric" or name.lower() == "slice"):
-            message = f"write the column {name!r} in lower case: {name.lower()!r}"
-            raise make_error(path, _find_line(text, item), message)
+    _check_output(path, text, kind, query, columns)
     if kind in ("metric", "columns"):
         _check_metric(path, text, header, query, columns)
     declared = read_parameters(path, text, header)
@@ -379,7 +328,7 @@ def read_file(path: Path, relations: Iterable[str]) -> Relation:
     ctes = {cte.alias for cte in query.find_all(exp.CTE)}
     reads, table_params = list_reads(query, declared)
     _check_parameters(path, text, header, declared, query, table_params)
-    _check_named_columns(path, text, header, columns)
+    check_named_columns(path, text, header, columns)
     for name in columns if kind == "curve" else ():
         if name not in (header.get("types") or {}) and (node := find_text(query, name)):
             message = f"{name!r} is a text: write types: {{{name}: text}} in the header"

@@ -1,7 +1,7 @@
 """The header of a SQL file: a YAML mapping in its first comment, its keys and their values."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -13,6 +13,9 @@ from sqleval.common.names import find_nearest
 from sqleval.common.numbers import is_real_number
 from sqleval.errors import LoadError, get_first_line
 
+_Header = Mapping[str, Any]
+#: Keys of a header, and what is wrong with them.
+_Problems = Iterator[tuple[str, str]]
 #: The keys that a header may have.
 HEADER_KEYS = {
     "summary", "formula", "direction", "range", "domain", "params", "reference", "weights",
@@ -183,6 +186,31 @@ def read_header(path: Path, text: str) -> dict[str, Any]:
     return header  # pyright: ignore[reportUnknownVariableType]
 
 
+def _is_text(value: object) -> bool:
+    return value not in (None, "") and not isinstance(value, (list, dict))
+
+
+def _is_list(value: object, *sizes: int) -> bool:
+    return isinstance(value, list) and len(cast("list[object]", value)) in sizes
+
+
+#: The values of keys that may have any of a kind: their test, and what an error says of them.
+_FORMS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
+    **dict.fromkeys(("summary", "formula", "reference"), (_is_text, "be a text")),
+    "scale": (lambda value: is_real_number(value) and value > 0, "be a number above 0"),
+    "version": (lambda value: type(value) is int and value >= 1, "be a whole number from 1"),
+    "range": (lambda value: _is_range(str(value)), "read '0 .. 1'"),
+    "types": (
+        lambda value: not value or isinstance(value, dict),
+        "be a mapping, name of a column: type",
+    ),
+    "band": (
+        lambda value: not value or _is_list(value, 3, 4),
+        "be [x, y, lines], [x, y, steps] or [x, y, points], x and y columns",
+    ),
+}
+
+
 def check_header(path: Path, text: str, header: Mapping[str, Any], kind: str) -> None:
     """Raise if the header lacks a key of its kind, or a key has a value that is not allowed."""
     missing = sorted(_REQUIRED.get(kind, {"summary"}) - header.keys())
@@ -197,25 +225,15 @@ def check_header(path: Path, text: str, header: Mapping[str, Any], kind: str) ->
             raise make_error(
                 path, line, f"{key} must be one of {', '.join(allowed)}, not {header[key]!r}"
             )
-    for key in ("summary", "formula", "reference"):
-        if header.get(key, "-") in (None, "") or isinstance(header.get(key), (list, dict)):
-            message = f"{key} must be a text, not {header[key]!r}"
-            raise make_error(path, find_key_line(text, key), message)
     if kind == "curve" and "range" in header:
         message = "a metric, which has a range, returns the column 'value'; a curve has no range"
         raise make_error(path, find_key_line(text, "range"), message)
     if "chart" in header:
         _check_chart(path, text, header["chart"])
-    if "scale" in header and not (is_real_number(header["scale"]) and header["scale"] > 0):
-        line = find_key_line(text, "scale")
-        raise make_error(path, line, f"scale must be a number above 0, not {header['scale']!r}")
-    version = header.get("version", 1)
-    if type(version) is not int or version < 1:
-        line = find_key_line(text, "version")
-        raise make_error(path, line, f"version must be a whole number from 1, not {version!r}")
-    if "range" in header and not _is_range(str(header["range"])):
-        line = find_key_line(text, "range")
-        raise make_error(path, line, f"range must read '0 .. 1', not {header['range']!r}")
+    for key, (is_allowed, must) in _FORMS.items():
+        if key in header and not is_allowed(header[key]):
+            line = find_key_line(text, key)
+            raise make_error(path, line, f"{key} must {must}, not {header[key]!r}")
 
 
 def _check_chart(path: Path, text: str, chart: object) -> None:
@@ -234,6 +252,49 @@ def _check_chart(path: Path, text: str, chart: object) -> None:
         raise make_error(path, line, f"draw must be one of {', '.join(KINDS)}, not {kind!r}")
     if kind == "line" and not {"x", "y"} <= written.keys():
         raise make_error(path, line, "chart must have x and y, each [COLUMN, TITLE OF THE AXIS]")
+
+
+def check_named_columns(path: Path, text: str, header: _Header, columns: Sequence[str]) -> None:
+    """Raise if a header names a column that the file does not return, or a type that is none."""
+    finds = (_find_unknown_columns, _find_wrong_moments, _find_wrong_types)
+    for key, problem in (each for find in finds for each in find(header, columns)):
+        raise make_error(path, find_key_line(text, key), problem)
+
+
+def _find_unknown_columns(header: _Header, columns: Sequence[str]) -> _Problems:
+    order = str(header.get("order") or "").split(",")
+    named: dict[str, Iterable[object]] = {
+        **{key: header.get(key) or () for key in ("means", "centres", "variances", "types")},
+        "order": [part.split()[0] for part in order if part.strip()],
+        "band": (header.get("band") or [])[:2],
+        "chart": _list_chart_columns(header.get("chart") or {}),
+    }
+    for key, name in ((key, name) for key, names in named.items() for name in names):
+        if name not in columns:
+            near = find_nearest(name, columns) or f"; it returns {', '.join(columns)}"
+            yield key, f"{key}: no column {name!r}{near}"
+
+
+def _find_wrong_moments(header: _Header, columns: Sequence[str]) -> _Problems:
+    for key, ending in (("centres", CENTRE), ("variances", VARIANCE)):
+        for name in header.get(key) or ():
+            if not name.endswith(ending) or name.removesuffix(ending) not in columns:
+                yield key, f"{key}: {name!r} must be the name of a column and {ending!r}"
+
+
+def _find_wrong_types(header: _Header, _: Sequence[str]) -> _Problems:
+    types: Mapping[str, object] = header.get("types") or {}
+    for name, type_name in types.items():
+        if type_name not in TYPES:
+            allowed = ", ".join(TYPES)
+            yield "types", f"the type of {name} must be one of {allowed}, not {type_name!r}"
+
+
+def _list_chart_columns(chart: Mapping[str, Any] | str) -> list[Any]:
+    if isinstance(chart, str):
+        return []
+    axes = [chart[axis][0] for axis in ("x", "y") if axis in chart]
+    return [*axes, *chart.get("columns", ())]
 
 
 def parse_range(text: str) -> tuple[float, float]:

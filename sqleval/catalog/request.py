@@ -232,28 +232,28 @@ def _check_average(
     """Return the average of a metric for a task; raise if the metric does not fit the task."""
     name, several = relation.name, TASKS[task].has_several_classes
     across = relation.header.get("across") == "matrices"
-    if across and not several and not folds:
-        raise RequestError(f"{name} averages over several matrices: give over=, or several classes")
-    if relation.has_queries and average:
-        raise RequestError(f"{name}: average= is not for ranking; it is the mean over the queries")
-    if task not in relation.tasks and not (across and folds):
-        raise RequestError(
+    per_class, is_ovo = relation.is_per_class and several, multi_class == "ovo"
+    named = ", ".join(f"task={each!r} (--task {each})" for each in relation.tasks)
+    refusals = (
+        (across and not several and not folds,
+            f"{name} averages over several matrices: give over=, or several classes"),
+        (relation.has_queries and average,
+            f"{name}: average= is not for ranking; it is the mean over the queries"),
+        (task not in relation.tasks and not (across and folds),
             f"{name} is a {relation.family} metric and the task is {task}; name another metric, or "
-            f"the task: {', '.join(f'task={each!r} (--task {each})' for each in relation.tasks)}"
-        )
-    per_class = relation.is_per_class and several
-    if per_class:
-        average = average or "macro"
-    elif average == PER_CLASS or (average and not folds):
-        raise RequestError(
+            f"the task: {named}"),
+        (not per_class and (average == PER_CLASS or (average and not folds)),
             f"{name}: average= is for metrics of two classes over several classes "
-            "(task='multiclass'), or over the keys of over="
-        )
-    if multi_class == "ovo" and not (several and (per_class or across)):
-        raise RequestError(f"{name}: multi_class='ovo' is for metrics of two classes over several")
-    if multi_class == "ovo" and average == PER_CLASS:
-        raise RequestError(f"{name}: pairs of classes need an average, such as average='macro'")
-    return average
+            "(task='multiclass'), or over the keys of over="),
+        (is_ovo and not (several and (per_class or across)),
+            f"{name}: multi_class='ovo' is for metrics of two classes over several"),
+        (is_ovo and average == PER_CLASS,
+            f"{name}: pairs of classes need an average, such as average='macro'"),
+    )  # fmt: skip
+    for is_refused, why in refusals:
+        if is_refused:
+            raise RequestError(why)
+    return average or ("macro" if per_class else "")
 
 
 def list_metrics(metrics: object) -> list[str]:
