@@ -12,11 +12,11 @@ from sqleval.errors import RequestError
 
 @click.command()
 @add_options(SQL)
-@click.option("--install", metavar="FILE", help="Create them in this DuckDB file instead.")
+@click.option("--install", metavar="FILE", help="Create the macros in this DuckDB file.")
 def macros(install: str | None) -> None:
     r"""Print the metrics as macros of DuckDB.
 
-    --install makes them in a database file.
+    With --install, create the macros in a database file.
 
     \b
     Example:

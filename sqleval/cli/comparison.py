@@ -8,10 +8,10 @@ import click
 from sqleval.cli.options import CI_METHOD, METRIC, OUTPUT, ROLES, add_options, scan_source
 from sqleval.cli.screen import print_text
 
-#: The columns of a comparison that the table on the screen leaves to the other formats.
+#: Columns of a comparison that the table on the screen leaves out; the other formats have them.
 _LEFT_OUT = ("baseline", "statistic", "method", "n_dropped")
 
-#: Options that do not go with --curve, and with --leaderboard.
+#: Options that cannot be combined with --curve, and with --leaderboard.
 _OF_METRICS = (
     "metrics", "test", "alternative", "model", "key", "groups", "unpaired", "adjust", "margin",
     "leaderboard",
@@ -29,7 +29,7 @@ _TEST = [
         "welch_t, delong. The best one for the metric if left out."),
     click.option("--alternative", type=click.Choice(["two-sided", "greater", "less"]),
         default="two-sided", show_default=True,
-        help="greater: the model's value is above that of the baseline."),
+        help="greater: the model's value is above the baseline's."),
     click.option("--ci", type=float, default=0.95, show_default=True, metavar="LEVEL",
         help="Confidence level of the intervals; the tests have the level 1 - LEVEL."),
 ]  # fmt: skip
@@ -40,7 +40,7 @@ _COMPARE = [
         help="Rank the models, and mark those not shown to be worse than the best."),
     *_TEST,
     click.option("--model", metavar="COLUMN",
-        help="The column of models, of a table with a row per model and --key."),
+        help="Column that names the model, in a table with a row per model and --key."),
     click.option("--key", metavar="COLUMN", help="The column by which the rows of models match."),
     click.option("--unpaired", is_flag=True, help="The models are judged on different rows."),
     click.option("--groups", metavar="COLUMN",
@@ -54,9 +54,9 @@ _COMPARE = [
 _PLAN = [
     click.option("--difference", type=float, metavar="NUMBER", help="The difference that matters."),
     click.option("--power", type=float, default=0.8, show_default=True, metavar="SHARE",
-        help="Probability with which the test shall show it."),
+        help="Probability with which the test shows it."),
     click.option("--correlation", type=float, metavar="NUMBER",
-        help="With one model: correlation of its errors with those of a second model; 0 (the "
+        help="With one model: correlation of its errors with a second model's errors; 0 (the "
         "default) for different rows."),
 ]  # fmt: skip
 
@@ -134,7 +134,7 @@ def compare(
 
 
 def _refuse_options(option: str, why: str, others: Sequence[str]) -> None:
-    """Raise if options that do not go with another one were written beside it."""
+    """Raise if the command has options that cannot be combined with another one."""
     context = click.get_current_context()
     written = [
         f"--{name.replace('metrics', 'metric')}"
@@ -163,9 +163,9 @@ def sample_size(
     output: str | None,
     **roles: Any,
 ) -> None:
-    r"""Tell how many rows are needed to show a difference.
+    r"""Compute how many rows are needed to show a difference.
 
-    And how small a difference the rows at hand could show.
+    The result also says how small a difference the rows at hand could show.
 
     \b
     Example:

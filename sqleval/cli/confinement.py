@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def confine() -> Generator[None]:
-    """Let the engine touch no file but those that are allowed later; no network, no extension."""
+    """Let the engine touch only files that are allowed later, no network and no extension."""
     confinement.set([])
     try:
         yield
@@ -44,13 +44,13 @@ def allow_sources(
 
     roots: list[str] = []
     for source in map(expand_home, filter(None, (*sources, *find_quoted(query or "")))):
-        # A name that no file can have: opening it says why.
+        # Skip names that no file can have; opening the source raises the error.
         with suppress(OSError):
             if not in_place:
                 _refuse_overwriting(source)
             database = find_database(source)
             if database is not None:
-                # Beside a DuckDB file may lie what was written to it last.
+                # The last changes to a DuckDB file may lie in its log beside it.
                 roots += [database.address, f"{database.address}.wal"]
             elif source != "-":
                 roots += list_roots(source)
@@ -78,12 +78,12 @@ def _refuse_overwriting(source: str) -> None:
             is_source = is_source and table == into
     if is_source:
         raise RequestError(
-            f"--output {output!r} would overwrite what {source!r} reads; choose another name"
+            f"--output {output!r} would overwrite a file of {source!r}; choose another name"
         )
 
 
 def allow_output(path: str) -> None:
-    """Let the engine write a file, and the draft beside it, or a folder."""
+    """Let the engine write a file with its draft beside it, or a folder."""
     folder = str(Path(path).expanduser().resolve().parent)
     confinement.allow([folder.rstrip("/") + "/"])
 

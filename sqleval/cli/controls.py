@@ -1,4 +1,4 @@
-"""Options that set the engine up, and name folders of SQL files."""
+"""Options that configure the engine, and name folders of SQL files."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -23,12 +23,12 @@ def _add_sql(_: click.Context, __: click.Parameter, value: Sequence[str]) -> Non
 
 SQL = click.option(
     "--sql", multiple=True, metavar="FOLDER", expose_value=False, is_eager=True, callback=_add_sql,
-    help="Folder of SQL files of your own; SQLEVAL_SQL names such folders, too.",
+    help="Folder of your own SQL files; the variable SQLEVAL_SQL names such folders, too.",
 )  # fmt: skip
 CONTROL = [
     SQL,
     click.option("--memory-limit", metavar="SIZE", expose_value=False, callback=_configure,
-        help="Memory limit of the engine, such as 4GB; it spills to disk beyond."),
+        help="Memory limit of the engine, such as 4GB; beyond it the engine spills to disk."),
     click.option("--threads", type=int, metavar="N", expose_value=False, callback=_configure,
         help="Threads of the engine."),
     click.option("--temp-directory", metavar="FOLDER", expose_value=False, callback=_configure,

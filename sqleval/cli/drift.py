@@ -34,15 +34,15 @@ _COLUMNS = [
     click.option("--positive", metavar="VALUE",
         help="Positive value of the label, where one sample is a state."),
     click.option("--by", multiple=True, metavar="A,B|NAME=SQL",
-        help="Slice keys: the drift within each slice, and of the mix of slices."),
+        help="Slice keys: drift is measured in each slice, and for the mix of slices."),
     click.option("--sets", metavar="SETS", help="Sets of the keys, as for evaluate."),
     click.option("--where", metavar="SQL", help="Condition on the rows of both samples."),
-    click.option("--reference-where", metavar="SQL", help="Condition on those of REFERENCE."),
-    click.option("--current-where", metavar="SQL", help="Condition on those of CURRENT."),
+    click.option("--reference-where", metavar="SQL", help="Condition on the rows of REFERENCE."),
+    click.option("--current-where", metavar="SQL", help="Condition on the rows of CURRENT."),
     click.option("--bins", type=int, metavar="BITS",
         help="Round scores to this many significant bits, which is faster."),
 ]  # fmt: skip
-#: The columns that the table on the screen leaves to the other formats.
+#: Columns that the table on the screen leaves out; the other formats have them.
 _LEFT_OUT = ("missing_reference", "missing_current", "method")
 
 
@@ -61,8 +61,8 @@ def drift(
     r"""Compare two samples: distributions of scores, labels, slices.
 
     REFERENCE and CURRENT are files, folders or tables with predictions, or states. No label is
-    needed. If CURRENT is left out, both samples are rows of REFERENCE, told apart by
-    --reference-where and --current-where.
+    needed. Without CURRENT, both samples are rows of REFERENCE, chosen by --reference-where and
+    --current-where.
 
     \b
     Example:

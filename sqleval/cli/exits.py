@@ -5,7 +5,7 @@ from enum import IntEnum
 
 from sqleval.errors import EngineError, SqlevalError, unwrap_error
 
-#: What a broken pipe or connection means, except that of stdout.
+#: Message of a broken pipe or connection other than stdout.
 CLOSED = "the other end of a connection or pipe has closed it"
 
 
@@ -24,7 +24,7 @@ def find_exit_code(error: SqlevalError) -> Exit:
 
 
 def describe_error(error: Exception) -> tuple[str, Exit]:
-    """Return the message and the exit code of an error; an unexpected one has its type."""
+    """Return an error's message and exit code; the message of an unexpected one has its type."""
     error = unwrap_error(error)
     if isinstance(error, SqlevalError):
         return str(error), find_exit_code(error)

@@ -64,7 +64,7 @@ def export() -> None:
     default=30,
     show_default=True,
     metavar="N",
-    help="How many of the last periods a build looks at again for late rows and labels.",
+    help="How many of the last periods a build checks again for late rows and labels.",
 )
 @click.option(
     "--name", default="sqleval", show_default=True, metavar="NAME", help="Name of the package."
@@ -86,7 +86,7 @@ def dbt(
 ) -> None:
     r"""Write a dbt package: macros, a model of the history, gates as tests.
 
-    PREDICTIONS is a model (preds) or a source (lake.preds) of dbt, or SQL to stand after FROM.
+    PREDICTIONS is a model (preds) or a source (lake.preds) of dbt, or SQL that follows FROM.
 
     \b
     Example:

@@ -1,4 +1,4 @@
-"""The format in which a result is written: that of --format, or of the suffix of --output."""
+"""Chooses the format of a result, by --format or by the suffix of --output."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ def choose_format(format_: str | None, output: str | None) -> str:
     Raises
     ------
     RequestError
-        If the format is unknown or does not fit.
+        If the suffix has no format, or the format needs a file.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Groups of commands: of all of them, and of those with a default command."""
+"""Groups of commands: the group of all commands, and groups with a default command."""
 
 from typing import Any
 
@@ -7,17 +7,17 @@ import click
 from sqleval.cli.exits import CLOSED
 from sqleval.errors import EngineError
 
-#: Words that are often tried as a command, and the command to write instead.
+#: Words that users often try as a command, and the command to write instead.
 _ELSEWHERE = {"plot": "draw with sqleval curve NAME SOURCE ... --plot FILE"}
 
 
 class Commands(click.Group):
-    """The commands; an unknown word is an error that names the command for it."""
+    """All commands; an unknown word is an error, which may name the right command."""
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a command; a connection that was closed is an error of the engine.
+        """Run a command; a closed connection is an error of the engine.
 
-        click would take its BrokenPipeError for the pipe of stdout, and end without a word.
+        click would mistake its BrokenPipeError for a closed stdout, and end without a message.
         """
         try:
             return super().invoke(ctx)
@@ -27,7 +27,7 @@ class Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the command that the arguments begin with, and the rest of them."""
+        """Return the command that the arguments begin with, and the other arguments."""
         if args[0] in _ELSEWHERE:
             raise click.UsageError(f"No such command {args[0]!r}: {_ELSEWHERE[args[0]]}", ctx)
         return super().resolve_command(ctx, args)
@@ -41,7 +41,7 @@ class DefaultCommand(click.Group):
         self._default = default
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse arguments; those that name no command are the default command's."""
+        """Parse arguments; without the name of a command, they go to the default command."""
         if not args or args[0] not in (*self.commands, "-h", "--help"):
             args = [self._default, *args]
         return super().parse_args(ctx, args)

@@ -67,8 +67,8 @@ def history() -> None:
     "--last", "newest", type=click.IntRange(min=1), metavar="N", help="The last N periods."
 )
 @click.option("--chart", is_flag=True, help="Draw the values over time in the terminal.")
-@click.option("--expected", is_flag=True, help="What was expected before the labels came, what "
-    "was observed, and the difference.")  # fmt: skip
+@click.option("--expected", is_flag=True, help="Values that were expected before the labels came, "
+    "the observed ones, and the difference.")  # fmt: skip
 @click.option("--restated", is_flag=True, help="The numbers that were replaced, and why.")
 @add_options(*OUTPUT)
 def show(
@@ -103,7 +103,7 @@ def show(
         chosen["job"] = chosen["job"] or job.name
     target = None if output is None else Path(output).resolve()
     if target and any(each.resolve() in (target, *target.parents) for each in kept):
-        raise RequestError(f"--output {output} is the history or the job; choose another file")
+        raise RequestError(f"--output {output} is the history or the job file; choose another file")
     if expected and (chart or chosen["restated"]):
         raise RequestError("--expected shows a table; leave out --chart and --restated")
     if chart and chosen["restated"]:
@@ -147,7 +147,7 @@ def prune(
     cutoff = _parse_cutoff(keep, before, find_zone(job.period.timezone if job else None))
     if job is not None:
         if name not in (None, job.name):
-            raise RequestError(f"--job {name}: the job file is of the job {job.name}")
+            raise RequestError(f"--job {name}: the job file has the job {job.name}")
         _, removals, kept = prune_job(job, opened, cutoff, dry=dry_run)
         for note in kept:
             print_message(f"note: {note}")
@@ -159,8 +159,8 @@ def prune(
         tables = [prune_store(opened, each, cutoff, dry=dry_run) for each in chosen]
         removals = [each for table in tables for each in table]
         print_message(
-            "note: only a job file says which periods its gates need; of the periods before the "
-            "cutoff all are removed, except a job's last"
+            "note: only a job file says which periods its gates need; all periods before the "
+            "cutoff are removed, except a job's last"
         )
     if not dry_run and any(each.removed for each in removals):
         retry_while_busy(opened.compact)
@@ -168,7 +168,7 @@ def prune(
 
 
 def _parse_cutoff(keep: str | None, before: str | None, zone: tzinfo) -> datetime:
-    """Return the time before which periods are removed; a date begins in a time zone."""
+    """Return the time before which periods are removed; a date begins at midnight in ``zone``."""
     from sqleval.jobs.file.fields import parse_span
 
     if (keep is None) == (before is None):

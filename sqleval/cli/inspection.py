@@ -1,4 +1,4 @@
-"""The command `inspect`: a source at a glance."""
+"""The command `inspect`: shows what a source holds."""
 
 import shutil
 import sys
@@ -22,15 +22,15 @@ from sqleval.common.visible import show_controls
 if TYPE_CHECKING:
     from sqleval.inspection.findings import Finding
 
-#: Columns that are listed on the screen; the other formats have all.
+#: Number of columns that are listed on the screen; the other formats have all.
 _MOST = 20
-#: Findings that the lines of roles hold already.
+#: Findings that the lines of roles already show.
 _IN_ROLES = ("roc_auc", "duplicate keys", "classes")
 _LONGEST_NAME = 20
 
 
 def _find_width() -> int:
-    """Return the width of lines: that of the terminal, up to 100; unlimited in a pipe."""
+    """Return the width of lines: the terminal's, up to 100; 400 in a pipe."""
     return min(shutil.get_terminal_size().columns, 100) if sys.stdout.isatty() else 400
 
 
@@ -39,7 +39,7 @@ def _wrap(text: str, width: int) -> list[str]:
 
 
 def _write_rows(rows: Sequence[tuple[str, str, str, str]], width: int) -> Iterator[str]:
-    """Yield two short columns and a long one with its advice below, wrapped."""
+    """Yield lines of two short columns and a long, wrapped one with its advice below."""
     lengths = ([len(row[i]) for row in rows if len(row[i]) <= _LONGEST_NAME] for i in (0, 1))
     first, second = (max(each, default=0) for each in lengths)
     indent = " " * (4 + first + (second + 2 if second else 0))
@@ -69,7 +69,7 @@ def _write_section(heading: str, findings: Sequence["Finding"], width: int) -> I
 
 
 def write_findings(name: str, findings: Sequence["Finding"], width: int) -> Iterator[str]:
-    """Yield an inspection line by line: what to look at first, roles, columns, what to run."""
+    """Yield the lines of an inspection: problems, roles, columns, commands to run."""
     sizes = [
         f"{f.value} {f.check.removesuffix('s') if f.value == '1' else f.check}"
         for f in findings
@@ -112,7 +112,7 @@ def inspect(
 ) -> None:
     r"""Show what a source holds, what is wrong, and what to run.
 
-    It suggests the label, the scores and other roles, with reasons; options name them.
+    It suggests the label, the scores and other roles, with reasons; options replace a suggestion.
 
     \b
     Example:
@@ -123,7 +123,7 @@ def inspect(
 
     check_source(source, query)
     for name in ("score", "prediction"):
-        # Several columns without names are no models, but may be looked at.
+        # Several columns without names are not models, but can be inspected.
         if any("=" in text for text in roles[name]):
             roles[name] = parse_columns(roles[name], name)
     findings = inspect_source(open_stdin(source), query=query, **roles)

@@ -81,7 +81,7 @@ def _parse_run_options(
     "--output", metavar="FILE", default="job.yml", show_default=True, help="The job file."
 )
 def init(source: str, output: str) -> None:
-    r"""Write a job file with comments, as a start.
+    r"""Write a commented job file to start from.
 
     \b
     Example:
@@ -106,8 +106,8 @@ def init(source: str, output: str) -> None:
 def validate(job: str | None, schema: bool) -> None:
     r"""Check a job file against its source.
 
-    Keys, columns, metrics and gates are checked. If there is a history, it says how many false
-    alarms a year to expect of each gate, and how small a drop the gate finds within a week.
+    Keys, columns, metrics and gates are checked. From a history, the output also estimates each
+    gate's false alarms a year, and the smallest drop that it finds within a week.
 
     \b
     Example:
@@ -141,8 +141,8 @@ def validate(job: str | None, schema: bool) -> None:
 @click.option("--force", is_flag=True, help="Also periods that are unchanged or not over.")
 @click.option("--as-of", metavar="T", help="The time of the run; by default now.")
 @click.option("--dry-run", is_flag=True, help="Only show what would be done.")
-@click.option("--explain", is_flag=True, help="Only show what would be done, why, with which "
-    "files and gates, and what would be written.")  # fmt: skip
+@click.option("--explain", is_flag=True, help="Only show what would be done and why, with the "
+    "files, the gates and the outputs.")  # fmt: skip
 @click.option("--log-json", is_flag=True, help="Log to stderr as JSON lines.")
 @click.option("--format", "format_", type=click.Choice(["table", "json"]), default="table",
     show_default=True)  # fmt: skip
@@ -159,10 +159,10 @@ def run(
 ) -> None:
     r"""Run jobs: evaluate, keep results, judge gates.
 
-    By default the periods after the last one evaluated are due, and those whose data changed.
+    By default the due periods are those after the last evaluated one, and those with changed data.
 
     \b
-    Exit codes, of several jobs the highest:
+    Exit codes (the highest, if there are several jobs):
       0  no gate failed
       1  a gate failed
       2  wrong usage, or a wrong job file
@@ -205,7 +205,7 @@ def run(
 
 
 def _print_title(title: str) -> None:
-    """Print the job file that a table is about, where there are several."""
+    """Print the name of a job file above its table, if there are several job files."""
     if title:
         print_data([title, "\n"])
 
@@ -253,7 +253,7 @@ def _run_one(
 ) -> tuple[dict[str, Any], int]:
     """Run a job and write its outputs; return its JSON document, if any, and its exit code.
 
-    Printing comes last: whoever reads the screen may stop it, or not go on reading.
+    Printing comes last, because the reader may close the pipe or stop the command meanwhile.
     """
     from sqleval.jobs.file.reading import locate_errors
     from sqleval.jobs.outputs import results
@@ -290,7 +290,7 @@ def _tell_others(done: Run, code: int, log: Callable[[str, str], None]) -> bool:
         is_notified = _notify(done.job, code, done.errors, done, log)
         for target in _export(done):
             log("", f"wrote {target}")
-        # Last: if this run is killed before, the next one writes and sends what it found.
+        # Last: if this run is killed before, the next one writes the outputs and notifies.
         complete_run(done)
     except Exception as error:
         text, failed = describe_error(error)
@@ -307,7 +307,7 @@ def _print_run(
     table: bool,
     title: str,
 ) -> None:
-    """Print what a run found and wrote; none of it changes the exit code."""
+    """Print the results and outputs of a run; printing never changes the exit code."""
     from sqleval.cli.output import write
     from sqleval.jobs.outputs import results
 

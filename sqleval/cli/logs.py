@@ -1,4 +1,4 @@
-"""The messages of jobs on stderr: as text, or as JSON lines."""
+"""Prints the messages of jobs on stderr, as text or as JSON lines."""
 
 import logging
 import sys
@@ -42,5 +42,5 @@ def create_json_log() -> Callable[[str, str], None]:
 
 
 def name_job(log: Callable[[str, str], None], path: str) -> Callable[[str, str], None]:
-    """Return a function that logs messages with the job file that they are about."""
+    """Return a function that logs messages with the name of their job file."""
     return lambda kind, text: log(kind, text if text.startswith(f"{path}:") else f"{path}: {text}")

@@ -1,4 +1,4 @@
-"""The command `sqleval`: its verbs, its errors and its exit code."""
+"""The command `sqleval`: its subcommands, its errors and its exit code."""
 
 import os
 import sys
@@ -149,14 +149,14 @@ def curve(
 
 @sqleval.command()
 @add_options(*ROLES, *EXPECTED)
-@click.option("--plot", metavar="FILE", help="Draw it: out.svg, out.png or out.html.")
+@click.option("--plot", metavar="FILE", help="Draw the matrix: out.svg, out.png or out.html.")
 @add_options(*OUTPUT)
 def confusion(
     plot: str | None, format_: str | None, output: str | None, **roles: Any
 ) -> None:  # fmt: skip
     r"""Count rows per label and prediction.
 
-    This is the confusion matrix; --plot draws it.
+    The counts form the confusion matrix; --plot draws it.
 
     \b
     Example:
@@ -182,7 +182,7 @@ def confusion(
     default="rows",
     show_default=True,
     help="The plan to print: rows, rows with an integer id per slice, or groups of equal scores; "
-    "evaluate chooses by itself.",
+    "evaluate chooses the plan itself.",
 )
 @click.option("--params", is_flag=True, help="Keep $parameters instead of their values.")
 @click.option("--steps", is_flag=True, help="Run step by step and show the rows of each step.")
@@ -209,10 +209,10 @@ def sql(
 ) -> None:
     r"""Print the SQL of metrics or of a curve.
 
-    --steps runs it step by step.
+    With --steps, run it step by step.
 
-    With --table, print one statement for another engine: the same rows, and a column _problem
-    with the error that evaluate would raise.
+    With --table, print one statement for another engine. It returns the same rows, and a column
+    _problem with the error that evaluate would raise.
 
     \b
     Example:
@@ -261,7 +261,7 @@ for command in (
     *sqleval.commands.values(), *split.commands.values(), *state.commands.values(),
     *export.commands.values(), *history.commands.values(),
 ):  # fmt: skip
-    # A raw docstring has a backslash and a b; click needs the character, to keep line breaks.
+    # Raw docstrings hold a backslash and a b; click keeps line breaks after the character \b.
     command.help = (command.help or "").replace("\\b\n", "\b\n")
 
 
@@ -288,7 +288,7 @@ def _call(arguments: Sequence[str]) -> int | None:
 
 
 def run_command(arguments: Sequence[str]) -> Exit:
-    """Run the command; an error is one line on stderr and an exit code."""
+    """Run the command and return its exit code; an error becomes one line on stderr."""
     debug = "--debug" in arguments
     arguments = [argument for argument in arguments if argument != "--debug"]
     sys.unraisablehook = hide_interrupt
@@ -298,7 +298,7 @@ def run_command(arguments: Sequence[str]) -> Exit:
             warnings.simplefilter("always", UnmatchedRows)
             warnings.showwarning = cast(Any, _print_note)
             with confine():
-                # None, or the exit code of a command that ends early.
+                # None, unless the command sets an exit code.
                 code = _call(arguments)
     except click.ClickException as error:
         message = StringIO()
@@ -317,7 +317,7 @@ def run_command(arguments: Sequence[str]) -> Exit:
 
 
 def _flush(code: Exit) -> Exit:
-    """Write what libraries have left in the streams; return the code."""
+    """Flush the streams, and return the exit code."""
     try:
         sys.stdout.flush()
     except LostOutput as error:
@@ -337,7 +337,7 @@ def main() -> NoReturn:
 
         embedded().close()
     code = _flush(code)
-    # Without the interpreter's shutdown, in which DuckDB 2.0 reports its objects as leaked.
+    # Skip the interpreter's shutdown, in which DuckDB 2.0 reports its objects as leaked.
     os._exit(code)
 
 

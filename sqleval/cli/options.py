@@ -26,7 +26,7 @@ def _parse_storage(_: click.Context, __: click.Parameter, value: Any) -> dict[st
 
 
 def complete_names(*kinds: str) -> Callable[..., list[str]]:
-    """Return the completion of the names of metrics, curves or both."""
+    """Return a function that completes the names of metrics, curves or both."""
 
     def complete(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
         from sqleval.catalog.listing import metrics
@@ -38,27 +38,27 @@ def complete_names(*kinds: str) -> Callable[..., list[str]]:
 
 
 def complete_dialect(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
-    """Return the dialects that begin so."""
+    """Return the dialects that begin with the text."""
     from sqleval.export.dialects import DIALECTS
 
     return [name for name in DIALECTS if name.startswith(incomplete)]
 
 
 def show_progress(context: click.Context, _: click.Parameter, value: Any) -> Any:
-    """Show a progress bar on a terminal; the callback of an argument, which stays as it is."""
+    """Show a progress bar on a terminal; a callback that returns its argument unchanged."""
     if sys.stderr.isatty():
         from sqleval.cli.output import ProgressBar
         from sqleval.engines.settings import configure
 
         bar = ProgressBar()
         configure(progress=bar)
-        # However the command ends, and before its error is printed.
+        # The bar goes before an error is printed, however the command ends.
         context.call_on_close(bar.stop)
     return value
 
 
 def _check_output(context: click.Context, param: click.Parameter, value: Any) -> Any:
-    """Raise for a wrong format or suffix, before anything is computed; else return the value."""
+    """Return the value, or raise for a wrong format or suffix before anything is computed."""
     values = {**context.params, str(param.name): value}
     if {"format_", "output"} <= values.keys():
         choose_format(values["format_"], values["output"])
@@ -70,7 +70,7 @@ SOURCE = [
     click.option(
         "--query",
         metavar="SQL",
-        help="A SELECT statement instead of SOURCE, or over the tables of SOURCE, a database.",
+        help="A SELECT statement instead of SOURCE, or on the tables of SOURCE, a database.",
     ),
     click.option(
         "--storage",
@@ -86,7 +86,7 @@ SOURCE = [
         help="Version of a Delta or Lance table; snapshot of a DuckLake; snapshot, branch or tag "
         "of an Iceberg table.",
     ),
-    click.option("--timestamp", metavar="TIME", help="Read a table as it was then."),
+    click.option("--timestamp", metavar="TIME", help="Read a table as it was at this time."),
     click.option(
         "--verify",
         is_flag=True,
@@ -97,13 +97,13 @@ SOURCE = [
 ENGINE = click.option(
     "--engine",
     metavar="ENGINE",
-    help="Where SOURCE is a table, a path or a query of: spark, sc://host:port, sail or "
+    help="Engine that has the table, path or query SOURCE: spark, sc://host:port, sail or "
     "postgresql://user@host/database; DuckDB by default.",
 )
 
 
 def _create_role_options(*, is_key: bool) -> list[Any]:
-    """Return the options that bind roles, those of keys or the others."""
+    """Return the options that bind roles: roles that are keys, or the other roles."""
     return [
         click.option(
             f"--{facts.argument}",
@@ -125,7 +125,7 @@ COLUMNS = [
     click.option("--sets", metavar="SETS",
         help="Sets of the keys: overall, rollup, cube, or 'a;a,b;' (the empty set is all rows)."),
     click.option("--over", multiple=True, metavar="A,B",
-        help="Keys to average over (data sets, folds or runs), or of groups to compare (reduce=)."),
+        help="Keys to average over (data sets, folds or runs), or groups to compare (reduce=)."),
     *_create_role_options(is_key=True),
     click.option("--positive", metavar="VALUE", help="Positive value of the label."),
     click.option("--threshold", type=float,
@@ -140,27 +140,27 @@ ROLES = [
     *SOURCE,
     ENGINE,
     *COLUMNS,
-    click.option("--labels", metavar="SOURCE", help="Second source, with the labels."),
+    click.option("--labels", metavar="SOURCE", help="Second source, which has the labels."),
     click.option("--on", metavar="KEY", help="Key column that joins --labels."),
     click.option(
-        "--common", is_flag=True, help="With --nulls drop: the rows that all models have."
+        "--common", is_flag=True, help="With --nulls drop: keep only rows that all models have."
     ),
 ]
 EXPECTED = [
     click.option("--expected", is_flag=True,
-        help="Before labels come: each row of score p counts as p positives, 1 - p negatives."),
+        help="Before labels come: a row with score p counts as p positives, 1 - p negatives."),
     click.option("--checked-on", metavar="SOURCE",
         help="With --expected: labelled rows, to note how well calibrated the scores were there; "
-        "--label, --labels and --on are those of these rows."),
+        "--label, --labels and --on then apply to these rows."),
 ]  # fmt: skip
 
 
 def _create_output(callback: Callable[..., Any] | None) -> list[Any]:
-    """Return the options of where and how a result is written."""
+    """Return the options for the place and format of a result."""
     return [
         click.option("--format", "format_", type=click.Choice(["table", "json", "csv", "parquet"]),
             callback=callback,
-            help="By default a table on the screen; in a file what the suffix of --output says."),
+            help="By default a table on the screen; for a file, its suffix decides."),
         click.option("--output", metavar="FILE", callback=callback,
             help="Write to this file instead of the screen."),
     ]  # fmt: skip
@@ -172,12 +172,12 @@ ANY_OUTPUT = _create_output(None)
 METRIC = click.option(
     "--metric", "-m", "metrics", multiple=True, metavar="METRIC",
     shell_complete=complete_names("metric"),
-    help='Metric, such as roc_auc or "f_beta(beta=2)"; repeat for several. By default those of the '
-    "task.",
+    help='Metric, such as roc_auc or "f_beta(beta=2)"; repeat for several. By default the '
+    "default metrics of the task.",
 )  # fmt: skip
 BINS = click.option(
     "--bins", type=int, metavar="BITS",
-    help="Bin scores by this many significant bits; low and high are guaranteed bounds.",
+    help="Round scores to this many significant bits; low and high are guaranteed bounds.",
 )  # fmt: skip
 TOLERANCE = click.option(
     "--tolerance", type=float, metavar="WIDTH",
@@ -198,11 +198,11 @@ CI_METHOD = [
         "--ci-method",
         type=click.Choice(CI_METHODS),
         help="For rates Wilson's interval or the exact one (clopper_pearson); for ROC AUC "
-        "DeLong's without the scale of the logit (delong); the others are intervals of all metrics "
-        "from the bootstrap.",
+        "DeLong's without the logit scale (delong); the other methods use the bootstrap for all "
+        "metrics.",
     ),
     click.option("--replicates", type=int, default=500, show_default=True, metavar="N",
-        help="Samples that the bootstrap draws: 100 to 1,000,000, or 0 for none."),
+        help="Number of bootstrap samples: 100 to 1,000,000, or 0 for none."),
     click.option("--seed", type=int, default=0, show_default=True, metavar="N",
         help="Seed of the random draws; equal seeds give equal intervals."),
     click.option("--cluster", metavar="COLUMN", help=TABLE["cluster"].help),
@@ -210,9 +210,9 @@ CI_METHOD = [
 
 
 def add_options(*options: Any) -> Callable[[Any], Any]:
-    """Return a decorator that adds options to a command: in this order, but those of SOURCE last.
+    """Return a decorator that adds options to a command in this order, options of SOURCE last.
 
-    Help begins with what is needed.
+    So the help begins with the options that are needed most.
     """
     ordered = sorted(options, key=lambda option: option in [*SOURCE[1:], ENGINE])
 
@@ -270,7 +270,7 @@ def parse_sets(text: str | None) -> Any:
 def check_source(source: str | None, query: str | None) -> None:
     """Raise `RequestError` unless there is either a source or a query, or a query on a database.
 
-    What they name may be read from then on.
+    The files that they name may be read from then on.
     """
     from sqleval.sources.database.naming import find_database
 
@@ -284,7 +284,7 @@ def check_source(source: str | None, query: str | None) -> None:
 
 
 def refuse_dialect(dialect: str | None) -> None:
-    """Raise `RequestError` for a dialect, in a command without ``--table``."""
+    """Raise `RequestError` if a command without ``--table`` has a dialect."""
     if dialect is not None:
         raise RequestError("--dialect needs --table, the name of a table in that engine")
 
@@ -307,17 +307,17 @@ def read_roles(roles: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read_source(roles: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """Return a command's source, which may be read from then on, and its roles."""
+    """Return a command's source and roles; the source may be read from then on."""
     arguments = read_roles(roles)
     source = arguments.pop("source")
     if roles["engine"] not in (None, "duckdb"):
-        return source, arguments  # What it reads, DuckDB does not.
+        return source, arguments  # The engine reads it, not DuckDB.
     check_source(source, roles["query"])
     allow_sources([roles["labels"]])
     return open_stdin(source), arguments
 
 
-#: Options that say which rows SOURCE has.
+#: Options that select the rows of SOURCE.
 _OF_SOURCE = {"query", "version", "timestamp"}
 
 
@@ -328,7 +328,7 @@ def scan_source(roles: Mapping[str, Any]) -> Any:
     roles = dict(roles)
     expected, checked_on = roles.pop("expected", False), roles.pop("checked_on", None)
     if checked_on is not None and not expected:
-        raise RequestError("--checked-on goes with --expected")
+        raise RequestError("--checked-on needs --expected")
     source, arguments = read_source(roles)
     if not expected:
         return scan(source, **arguments)
@@ -336,7 +336,7 @@ def scan_source(roles: Mapping[str, Any]) -> Any:
     of_labels = {name: arguments.pop(name) for name in ("label", "labels", "on")}
     if checked_on is not None:
         allow_sources([checked_on])
-        # These are of SOURCE; a database with --query reads nothing else.
+        # The options of SOURCE do not apply to the labelled rows.
         others = {name: arguments[name] for name in arguments.keys() - _OF_SOURCE}
         labelled = scan(checked_on, **others, **of_labels)
     elif any(of_labels.values()):
@@ -355,7 +355,7 @@ _UNSUPPORTED: Mapping[str, str] = {
     "version": "name a view of it",
     "timestamp": "name a view of it",
     "steps": "sqleval does not connect to that engine to run them",
-    "plan": "plans are of DuckDB",
+    "plan": "only DuckDB has plans",
     "engine": "sqleval does not connect to that engine; --dialect names its SQL",
     "verify": "it checks local Parquet files",
 }
@@ -368,7 +368,7 @@ def write_portable_sql(
     roles: Mapping[str, Any],
     options: Mapping[str, Any],
 ) -> str:
-    """Return the statement of metrics for another engine; ``options`` are the others."""
+    """Return the statement of metrics for another engine; ``options`` are not roles."""
     from sqleval.export.statement import export_statement
 
     arguments = {**read_roles(roles), **options}

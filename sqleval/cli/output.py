@@ -29,29 +29,29 @@ from sqleval.common.whole_file import replace_file
 from sqleval.errors import EngineError, get_first_line
 from sqleval.sources.stores import is_remote
 
-#: Columns of counts, whose thousands are separated.
+#: Columns of counts, printed with a separator of thousands.
 _COUNTS = {
     "n", "n_dropped", "new_n", "n_reference", "n_current", "missing_reference", "missing_current",
     "rows", "rows_needed", "labelled", "files", "bytes", "size", "periods", "slices", "folds",
     "support", "predictions", "removed", "kept",
 }  # fmt: skip
-#: Rows of a printed table; the other formats have all.
+#: Number of rows of a printed table; the other formats have all.
 _MAX_ROWS = 1000
-#: The least width of a column of text, with the space beside it.
+#: The least width of a column of text, with the space after it.
 _LEAST_TEXT = 8
 #: The width in which texts are measured.
 _WIDEST = 10_000
 
 
 class ProgressBar:
-    """A bar on the terminal for statements that take longer than a second; it vanishes after."""
+    """A bar on the terminal while a statement takes longer than a second."""
 
     def __init__(self) -> None:
         self._since: float | None = None
         self._shown: Progress | None = None
 
     def __call__(self, percent: float) -> None:
-        """Show the progress of a statement in percent; 100 is its end."""
+        """Show the progress of a statement in percent; 100 removes the bar."""
         if percent >= 100:
             self.stop()
             return
@@ -66,7 +66,7 @@ class ProgressBar:
             self._shown.start()
 
     def stop(self) -> None:
-        """Remove the bar, and show the terminal's cursor, which it hides."""
+        """Remove the bar, and show the terminal's cursor again."""
         if self._shown is not None:
             self._shown.stop()
         self._shown = self._since = None
@@ -85,20 +85,20 @@ def _format_cell(name: str, value: object) -> str:
         return "-"
     if isinstance(value, float):
         return f"{value:.6g}" if abs(value) < 1e-3 or abs(value) >= 1e6 else f"{value:.6f}"
-    # Other whole numbers may be years or ids.
+    # No separator for other whole numbers, which may be years or ids.
     is_count = name in _COUNTS and isinstance(value, int) and not isinstance(value, bool)
     return f"{value:,}" if is_count else show_controls(str(value))
 
 
 def _create_console(file: Any) -> Console:
-    # Lines are not wrapped in a file or pipe, which a program may read. No value is markup, nor the
-    # name of an emoji.
+    # A program may read a file or pipe, so lines are not wrapped there. Values are never read as
+    # markup or as names of emojis.
     width = None if file.isatty() else 400
     return Console(file=file, width=width, highlight=False, markup=False, emoji=False)
 
 
 def _render(console: Console, *parts: Any, **options: Any) -> str:
-    """Return parts as a console prints them."""
+    """Return the text that a console prints for these parts."""
     with console.capture() as captured:
         for part in parts:
             console.print(part, **options)
@@ -122,7 +122,7 @@ def _build_table(frame: pl.DataFrame, names: Sequence[str]) -> Table:
 
 
 def _list_footnotes(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
-    """Return the frame with numbers in the column ``note``, and the notes in that order."""
+    """Return the frame with numbers instead of notes, and the notes by their number."""
     if "note" not in frame.columns:
         return frame, []
     notes = frame["note"].drop_nulls().unique(maintain_order=True).to_list()
@@ -133,7 +133,7 @@ def _list_footnotes(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
 def _list_less_needed(names: Sequence[str]) -> list[list[str]]:
     """Return the columns that a narrow terminal leaves out, the least needed first.
 
-    Slice keys, which stand before the first column of a result, are not among them.
+    Slice keys, the columns before the metric or gate, are always kept.
     """
     start = next((i for i, name in enumerate(names) if name in ("metric", "curve", "gate")), None)
     if start is None:
@@ -150,7 +150,7 @@ def _list_less_needed(names: Sequence[str]) -> list[list[str]]:
 
 
 def _measure_columns(console: Console, frame: pl.DataFrame, names: Sequence[str]) -> dict[str, int]:
-    """Return the width of each column whose texts are on one line."""
+    """Return the width of each column if its texts are not wrapped."""
     options = console.options.update(max_width=_WIDEST)
     tables = {name: _build_table(frame, [name]) for name in names}
     return {
@@ -159,24 +159,22 @@ def _measure_columns(console: Console, frame: pl.DataFrame, names: Sequence[str]
 
 
 def _add_widths(widths: Mapping[str, int], names: Sequence[str]) -> int:
-    """Return the width of a table of some of the columns, which stand two places apart."""
+    """Return the width of a table of these columns, with two spaces between them."""
     return min(sum(widths[name] for name in names) + 2 * max(len(names) - 1, 0), _WIDEST)
 
 
 def _find_least_width(frame: pl.DataFrame, names: Sequence[str], widths: Mapping[str, int]) -> int:
-    """Return the width in which all numbers are whole, beside texts of a few letters a line."""
+    """Return the least width at which no number is broken; texts may be wrapped."""
     numbers = [name for name in names if frame[name].dtype.is_numeric()]
     least = _add_widths(widths, numbers) + _LEAST_TEXT * (len(names) - len(numbers))
     return min(least, _add_widths(widths, names))
 
 
 def _write_table(frame: pl.DataFrame, file: Any) -> tuple[str, list[str]]:
-    """Return a table for a file or screen, and messages about what it leaves out.
+    """Return a table for a file or screen, and messages about the parts that it leaves out.
 
-    Where it is wider than the terminal, notes go below it.
-
-    Of a result that is still wider the last columns are left out: a number is broken only
-    by a terminal that is narrower than the numbers of a row.
+    If it is wider than the terminal, notes go below it. If it is still wider, the columns needed
+    least are left out. A number is broken only if the numbers of a row do not fit side by side.
     """
     # Columns that are left out if they are empty.
     optional = {"low", "high", "method", "note", "reason"}
@@ -192,7 +190,7 @@ def _write_table(frame: pl.DataFrame, file: Any) -> tuple[str, list[str]]:
     if not fits():
         shown, notes = _list_footnotes(shown)
         widths |= _measure_columns(console, shown, ["note"] if "note" in names else [])
-    # The names of metrics, gates and their slices may take several lines of 20 letters.
+    # Names of metrics, gates and slices may be wrapped into lines of 20 letters.
     long_names = [name for name in ("metric", "gate", "slice") if name in names]
     longest: list[Any] = [shown[name].str.len_chars().max() for name in long_names]
     spare = sum(max(length - 20, 0) for length in longest if length is not None)
@@ -218,7 +216,7 @@ def _write_table(frame: pl.DataFrame, file: Any) -> tuple[str, list[str]]:
 
 
 def _print_table(frame: pl.DataFrame) -> None:
-    """Print a table, and what it leaves out."""
+    """Print a table, and messages about the parts that it leaves out."""
     text, messages = _write_table(frame, sys.stdout)
     print_rendered(text)
     for message in messages:
@@ -226,13 +224,13 @@ def _print_table(frame: pl.DataFrame) -> None:
 
 
 def print_explanation(plan: Mapping[str, Any]) -> None:
-    """Print what a run would do: its periods, the files, the gates, and what is written."""
+    """Print the plan of a run: its periods, files, gates and outputs."""
     if plan["periods"]:
         _print_table(to_frame(plan["periods"]))
     else:
         print_text("no period is due")
     files = f"{plan['files']:,} file{'s' * (plan['files'] != 1)}"
-    # Of a database, which counts as one file, the bytes are not known.
+    # A database counts as one file of unknown size.
     size = f" of {plan['bytes']:,} bytes" if plan["bytes"] or not plan["files"] else ""
     print_text(f"\nreads {files}{size} in all\n")
     if plan["gates"]:
@@ -248,7 +246,7 @@ def _replace_infinity(value: Any) -> Any:
 
 
 def _write_json(frame: pl.DataFrame, *, escapes: bool) -> Iterator[str]:
-    """Yield the parts of a JSON array of rows, in which ``escapes`` stand for foreign letters."""
+    """Yield the parts of a JSON array of rows; with ``escapes`` it is ASCII."""
     rows = (
         {name: _replace_infinity(v) for name, v in row.items()}
         for row in frame.iter_rows(named=True)
@@ -260,7 +258,7 @@ def _write_json(frame: pl.DataFrame, *, escapes: bool) -> Iterator[str]:
 
 
 def _write_nested_as_text(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return a result with slice keys such as lists and blobs as the texts that JSON has."""
+    """Return a result with values such as lists and blobs as the texts that JSON has."""
     plain = (pl.String, pl.Boolean, pl.Categorical, pl.Enum, pl.Null)
     return pl.DataFrame(
         each
@@ -322,7 +320,7 @@ def _write_text(frame: pl.DataFrame, chosen: str, file: Any) -> None:
 
 
 def show_list(families: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
-    """Print what each metric and curve is, a few words each, family by family."""
+    """Print the short summary of each metric and curve, by family."""
     console, text = _create_console(sys.stdout), ""
     longest = max(len(row["name"]) for rows in families.values() for row in rows)
     for family, rows in families.items():
@@ -338,11 +336,11 @@ def show_list(families: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
 
 
 def _render_sql(console: Console, text: str) -> str:
-    from rich.syntax import Syntax  # late: it is read by two commands, and imports a highlighter
+    from rich.syntax import Syntax  # late: two commands use it, and it imports a highlighter
 
     shown = show_controls(text, keep="\n\t")
     highlighted = Syntax("", "sql", background_color="default").highlight(shown)
-    # The terminal breaks long lines, so that they can be copied; rich would cut them.
+    # The terminal wraps long lines, so they can be copied; rich would break them.
     return _render(console, highlighted, soft_wrap=True, end="")
 
 
@@ -352,7 +350,7 @@ def show_step(name: str, text: str, frame: pl.DataFrame) -> bool:
     Returns
     -------
     bool
-        Whether anybody reads it.
+        Whether stdout still has a reader.
     """
     console = _create_console(sys.stdout)
     shown = _render(console, Text(f"\n-- {name}", style="bold")) + _render_sql(console, text)

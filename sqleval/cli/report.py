@@ -1,4 +1,4 @@
-"""The command `report`: one page about predictions."""
+"""The command `report`: writes one page about predictions."""
 
 from typing import Any
 
@@ -32,7 +32,7 @@ def report(
 ) -> None:  # fmt: skip
     r"""Write one page: the better model, numbers, data, curves, slices.
 
-    Without Altair it has no pictures, and without SciPy no tests; its end says what to install.
+    Without Altair the page has no pictures, without SciPy no tests; its end says what to install.
 
     \b
     Example:

@@ -1,11 +1,11 @@
-"""The screen: all that commands write to stdout and stderr goes through this module.
+"""Writes the text of all commands to stdout and stderr.
 
-Data goes to stdout, messages to stderr, and what cannot be written changes nothing else:
+Data goes to stdout, messages to stderr. Failures to write are handled here:
 
-- a message that stderr does not take is dropped;
+- a message that stderr refuses is dropped;
 - a closed pipe, as behind ``| head``, ends the output and keeps the exit code;
-- data that a full disk does not take is an error, `LostOutput`;
-- a character that the encoding of a stream lacks is written as an escape.
+- data that does not fit on a full disk is an error, `LostOutput`;
+- a character outside the encoding of a stream is written as an escape.
 """
 
 import codecs
@@ -20,16 +20,16 @@ from sqleval.errors import EngineError
 
 
 class LostOutput(EngineError):
-    """Stdout took no data, as on a full disk."""
+    """Stdout refused data, as on a full disk."""
 
 
 class _Stream(TextIOWrapper):
-    """A standard stream, which leads to the null device from its first error on."""
+    """A standard stream that leads to the null device after its first error."""
 
     has_reader = True
 
     def write(self, s: str, /) -> int:
-        """Write a text, as far as the stream takes it."""
+        """Write a text; after an error, to the null device."""
         try:
             return super().write(s)
         except OSError as error:
@@ -37,14 +37,14 @@ class _Stream(TextIOWrapper):
             return len(s)
 
     def flush(self) -> None:
-        """Write what is buffered, as far as the stream takes it."""
+        """Write the buffer; after an error, to the null device."""
         try:
             super().flush()
         except OSError as error:
             self._discard(error)
 
     def _discard(self, error: OSError) -> None:
-        """Let the stream lead to the null device: it still holds what could not be written."""
+        """Redirect the stream to the null device, because its buffer is not empty."""
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, self.fileno())
         os.close(null)
@@ -59,7 +59,7 @@ class _Stdout(_Stream):
 
 
 def prepare_streams() -> None:
-    """Let the standard streams take any text, and be there: schedulers close some of them."""
+    """Let the standard streams take any text, and reopen those that a scheduler closed."""
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:
             setattr(sys, name, _open_null(number))
@@ -69,8 +69,8 @@ def prepare_streams() -> None:
 def _open_null(number: int) -> TextIO:
     """Open the null device under the number of a standard stream.
 
-    Else the next file that is opened would get the number, and whoever writes to the stream by its
-    number would write into that file.
+    Otherwise the next opened file would get the number, and text for the stream would be written
+    into that file.
     """
     null = os.open(os.devnull, os.O_RDWR)
     if null != number:
@@ -80,7 +80,7 @@ def _open_null(number: int) -> TextIO:
 
 
 def _reopen(stream: Any, kind: type[_Stream]) -> _Stream:
-    """Return a stream to the same place that survives errors and takes any text."""
+    """Return a stream to the same file that survives errors and takes any text."""
     stream.flush()
     through = stream.write_through
     buffer: Any = os.fdopen(stream.fileno(), "wb", 0 if through else -1, closefd=False)
@@ -97,17 +97,17 @@ def is_unicode() -> bool:
 
 
 def print_rendered(text: str) -> bool:
-    """Write a text whose values were made visible before, and which may have styles.
+    """Write a text that may have styles, and whose control characters are already visible.
 
     Returns
     -------
     bool
-        Whether anybody reads it: false where a pipe was closed.
+        Whether stdout still has a reader: false if the pipe was closed.
 
     Raises
     ------
     LostOutput
-        If stdout does not take it.
+        If stdout refuses it.
     """
     sys.stdout.write(text)
     sys.stdout.flush()
@@ -120,18 +120,18 @@ def print_text(text: str) -> None:
     Raises
     ------
     LostOutput
-        If stdout does not take it.
+        If stdout refuses it.
     """
     print_rendered(show_controls(text, keep="\n") + "\n")
 
 
 def print_data(texts: Iterable[str]) -> None:
-    """Write the parts of a result that programs read: as it is, except on a terminal.
+    """Write the parts of a result for programs; on a terminal, control characters are visible.
 
     Raises
     ------
     LostOutput
-        If stdout does not take it.
+        If stdout refuses it.
     """
     is_terminal, is_altered = sys.stdout.isatty(), False
     for text in texts:

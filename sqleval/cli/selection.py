@@ -1,4 +1,4 @@
-"""The commands `resample`, `select` and `bootstrap-632`: metrics over folds, and a choice."""
+"""The commands `resample`, `select` and `bootstrap-632`: metrics over folds, model choice."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -22,7 +22,7 @@ _FOLD = click.option(
 
 
 def _open(roles: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """Return the source, and the roles that are given."""
+    """Return the source, and the roles that the command sets."""
     source, arguments = read_source(roles)
     return source, {name: value for name, value in arguments.items() if value not in (None, [])}
 
@@ -42,7 +42,7 @@ def resample(
 ) -> None:  # fmt: skip
     r"""Compute metrics over folds.
 
-    These are the mean, spread and interval over the folds of a cross-validation.
+    The result has the mean, spread and interval over the folds of a cross-validation.
 
     \b
     Example:
@@ -90,7 +90,7 @@ def select(
 ) -> None:  # fmt: skip
     r"""Choose a configuration by a metric over folds.
 
-    All are ranked; the table says which one is chosen, and why.
+    The table ranks all configurations, and says which one is chosen and why.
 
     \b
     Example:
@@ -123,7 +123,7 @@ def bootstrap_632(
 ) -> None:  # fmt: skip
     r"""Compute the .632 estimates of a bootstrap.
 
-    These are .632 and .632+; the column of --role has train and test.
+    The estimates are .632 and .632+; the column of --role has train and test.
 
     \b
     Example:

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: the command stops, says so in a line and leaves nothing behind."""
+"""Lets Ctrl-C and SIGTERM stop the command with one line of text, and leave nothing behind."""
 
 import os
 import signal
@@ -9,20 +9,20 @@ from typing import Any
 
 from sqleval.cli.exits import Exit
 
-#: Seconds in which a command ends by itself after SIGTERM.
+#: Seconds that a command has to end by itself after SIGTERM.
 _GRACE = 8
 
 _terminated = threading.Event()
 
 
 def stop_on_sigterm() -> None:
-    """Let SIGTERM, as schedulers send it, stop the command as Ctrl-C does."""
-    # A shell starts a command in the background with SIGINT ignored.
+    """Let SIGTERM, which schedulers send, stop the command as Ctrl-C does."""
+    # Because a shell ignores SIGINT in commands that it starts in the background.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     if not hasattr(signal, "pthread_sigmask"):
         return  # Windows has no such signal
-    # A handler would run in the main thread, which waits for Polars: so a thread waits for the
-    # signal. All threads that start later inherit the mask.
+    # A handler would run in the main thread, which waits for Polars. So another thread waits for
+    # the signal. All threads that start later inherit the mask.
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
     threading.Thread(target=_pass_on, daemon=True).start()
 
@@ -44,6 +44,6 @@ def name_interrupt() -> str:
 
 
 def hide_interrupt(error: Any) -> None:
-    """Say nothing of an interrupt that met a destructor: the statement is interrupted as well."""
+    """Hide an interrupt in a destructor, because the statement is interrupted as well."""
     if error.exc_type is not KeyboardInterrupt:
         sys.__unraisablehook__(error)

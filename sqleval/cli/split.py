@@ -181,7 +181,7 @@ def make(
 
 
 def _check_output(by: tuple[str, ...], format_: str | None, output: str | None) -> None:
-    """Raise if ``--output``, ``--format`` and ``--by`` do not fit each other."""
+    """Raise if ``--output``, ``--format`` and ``--by`` contradict each other."""
     is_database = output is not None and output.endswith(DATABASES)
     if by:
         if output is None or format_ or is_database or output.endswith(".parquet"):
@@ -227,9 +227,9 @@ def _write_split(
 
 
 def _read_rows(assigned: Split) -> tuple[str, Source, Mapping[str, object]]:
-    """Return the statement by which DuckDB reads the rows of a split, its source and objects.
+    """Return DuckDB's statement for the rows of a split, its source and its objects.
 
-    DuckDB writes files, so that Python does not hold the rows, unless another engine assigns them.
+    DuckDB writes the files, so Python does not hold the rows unless another engine assigns them.
     """
     from sqleval.engines.embedded import embedded
     from sqleval.sources.opening import open_source
@@ -264,7 +264,7 @@ def check(
 ) -> None:
     r"""Check a split against its rows: leaks, sizes, balance. Exit code 1 means a leak.
 
-    With --engine both SPLIT and SOURCE are what the engine reads.
+    With --engine, the engine reads both SPLIT and SOURCE.
 
     \b
     Example:

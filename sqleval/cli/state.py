@@ -26,7 +26,7 @@ from sqleval.errors import RequestError
 
 
 def _check_suffix(_: click.Context, __: click.Parameter, output: str) -> str:
-    """Raise for a wrong suffix, before anything is computed; else return the output."""
+    """Return the output, or raise for a wrong suffix before anything is computed."""
     if not output.endswith((".parquet", *DATABASES)):
         raise RequestError(f"--output {output}: the suffix must be .parquet or .duckdb")
     return output
@@ -49,7 +49,7 @@ _STATES = (
 
 @click.group()
 def state() -> None:
-    r"""Keep counts and sums of rows, to evaluate later.
+    r"""Keep counts and sums of rows, and evaluate them later.
 
     \b
     Example:
@@ -95,9 +95,9 @@ def _write_state(lazy: Any, output: str, into: str) -> None:
 @state.command()
 @add_options(*ROLES, METRIC)
 @click.option("--bins", type=int, default=11, show_default=True, metavar="BITS",
-    help="Significant bits that are kept of a score.")  # fmt: skip
+    help="Significant bits to which scores are rounded.")  # fmt: skip
 @click.option("--ci", is_flag=True,
-    help="Keep what intervals of log loss and other means need.")  # fmt: skip
+    help="Keep the sums for intervals of log loss and other means.")  # fmt: skip
 @click.option("--grain", help="Length of a period: hour, day, week, month, quarter or year.")
 @click.option(
     "--time", metavar="COLUMN", help="Column of the date or time that determines the period."
@@ -139,7 +139,7 @@ def merge(states: tuple[str, ...], table: str, verify: bool, output: str, into: 
     """
     from sqleval.states.merging import merge_states
 
-    # A state may be added to one that it replaces: the sums of both are in it.
+    # The output may replace one of the states, because its sums are in the result.
     opened = _open_states(states, table, in_place=True)
     _write_state(merge_states(opened, verify=verify), output, into)
 
@@ -152,7 +152,7 @@ def merge(states: tuple[str, ...], table: str, verify: bool, output: str, into: 
 @click.option(
     "--where",
     metavar="SQL",
-    help="Condition on slice keys and period, with --grain the longer one.",
+    help="Condition on slice keys and period; with --grain, period means the merged one.",
 )
 @click.option("--threshold", type=float, help="Positive when score >= threshold; by default 0.5.")
 @add_options(METRIC, CI, *SLICES, *OUTPUT, *CONTROL)

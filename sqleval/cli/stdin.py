@@ -1,4 +1,4 @@
-"""The rows of stdin, where SOURCE is ``-``."""
+"""Reads the rows of stdin if SOURCE is ``-``."""
 
 import sys
 from typing import Any
@@ -7,7 +7,7 @@ from sqleval.errors import RequestError, SourceError
 
 
 def open_stdin(source: str | None) -> Any:
-    """Return what ``-`` stands for, the rows of stdin; another source as it is."""
+    """Return the rows of stdin for ``-``, and any other source unchanged."""
     if source != "-":
         return source
     import polars as pl
@@ -16,7 +16,7 @@ def open_stdin(source: str | None) -> Any:
     if not content.strip():
         raise RequestError("SOURCE is -, and stdin is empty")
     try:
-        if content.startswith(b"PAR1"):  # as Parquet begins; anything else is taken for CSV
+        if content.startswith(b"PAR1"):  # Parquet begins so; anything else is read as CSV
             return pl.read_parquet(content)
         # Types and dates as in a file: from all rows.
         frame = pl.read_csv(content, infer_schema_length=None, try_parse_dates=True)

@@ -1,4 +1,4 @@
-"""Sends spans and counters of a command where the standard variables of OpenTelemetry say."""
+"""Sends spans and counters of a command, as the standard variables of OpenTelemetry say."""
 
 import os
 from collections.abc import Generator
@@ -11,20 +11,20 @@ from sqleval.common.imports import advise_install, import_optional
 from sqleval.errors import MissingExtra
 
 _ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"
-#: The variables of each signal: its exporters, and its own endpoint.
+#: The variables of each signal: names of its exporters, and its endpoint.
 _SIGNALS = {
     "traces": ("OTEL_TRACES_EXPORTER", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"),
     "metrics": ("OTEL_METRICS_EXPORTER", "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT"),
 }
-#: The name of an exporter by protocol; over HTTP by default, as the extra `otel` installs it.
+#: Protocol: name of its exporter. The default is HTTP, which the extra `otel` installs.
 _PROTOCOLS = {"http/protobuf": "otlp_proto_http", "grpc": "otlp_proto_grpc"}
 
 
 @contextmanager
 def export_telemetry() -> Generator[None]:
-    """Send spans and counters of the body, if a variable asks for it; failures are notes.
+    """Send spans and counters of the body, if a variable asks for it; failures become notes.
 
-    Providers that are set already, as by ``opentelemetry-instrument``, stay.
+    Existing providers, such as those of ``opentelemetry-instrument``, are kept.
     """
     exporter_names = {signal: _list_exporters(signal) for signal in _SIGNALS}
     is_off = os.environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true"
@@ -53,12 +53,12 @@ def _list_exporters(signal: str) -> list[str]:
 
 
 def _load_exporter(signal: str, name: str) -> Any:
-    """Return a new exporter of this name; it reads its own variables.
+    """Create the exporter with this name, which reads its settings from variables.
 
     Raises
     ------
     MissingExtra
-        If no package has it.
+        If no installed package has it.
     """
     if name == "otlp":
         variable = f"OTEL_EXPORTER_OTLP_{signal.upper()}_PROTOCOL"
@@ -75,7 +75,7 @@ def _load_exporter(signal: str, name: str) -> Any:
 
 
 def _set_traces(names: list[str]) -> Any:
-    """Set the provider of spans, unless there is one, and return it."""
+    """Return the provider of spans, after setting one if there is none."""
     if not names:
         return None
     sdk: Any = import_optional("opentelemetry.sdk.trace", "otel", "OpenTelemetry")
@@ -92,7 +92,7 @@ def _set_traces(names: list[str]) -> Any:
 
 
 def _set_metrics(names: list[str]) -> Any:
-    """Set the provider of counters, unless there is one, and return it."""
+    """Return the provider of counters, after setting one if there is none."""
     if not names:
         return None
     sdk: Any = import_optional("opentelemetry.sdk.metrics", "otel", "OpenTelemetry")
@@ -109,7 +109,7 @@ def _set_metrics(names: list[str]) -> Any:
 
 
 def _create_resource() -> Any:
-    """Return who sends: ``sqleval``, unless OTEL_SERVICE_NAME or a resource attribute differs."""
+    """Return the sender, ``sqleval`` unless OTEL_SERVICE_NAME or a resource attribute names it."""
     resources: Any = import_optional("opentelemetry.sdk.resources", "otel", "OpenTelemetry")
     attributes = os.environ.get("OTEL_RESOURCE_ATTRIBUTES", "")
     is_named = "OTEL_SERVICE_NAME" in os.environ or "service.name=" in attributes

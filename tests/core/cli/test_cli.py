@@ -139,7 +139,7 @@ def test_the_text_for_a_table_takes_what_evaluate_takes() -> None:
         (("--query", "SELECT 1"), "--query cannot be used with --table: create a view"),
         (("--params",), "--params cannot be used with --table: engines write parameters diff"),
         (("--steps",), "--steps cannot be used with --table: sqleval does not connect"),
-        (("--plan", "groups"), "--plan cannot be used with --table: plans are of DuckDB"),
+        (("--plan", "groups"), "--plan cannot be used with --table: only DuckDB has plans"),
         (("--labels", "late", "--on", "id"), "labels= (--labels) cannot be used with ClickHouse"),
     ],
 )

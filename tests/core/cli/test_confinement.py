@@ -213,7 +213,7 @@ def test_an_output_is_not_written_over_a_source(
     output = ("--output", "./rows.parquet")
     for command in (["evaluate"], ["state", "build"]):
         done = run(*command, *sources, *ROLES[:6], *output, code=2)
-        assert "error: --output './rows.parquet' would overwrite what '" in done.stderr
+        assert "error: --output './rows.parquet' would overwrite a file of '" in done.stderr
     assert Path("rows.parquet").read_bytes() == before
 
 
@@ -222,7 +222,7 @@ def test_a_state_is_not_written_over_the_table_that_it_is_built_from(tmp_path: P
     with duckdb.connect(path) as con:
         con.from_arrow(ROWS.to_arrow()).create("preds")
     command = ("state", "build", f"{path}#preds", *ROLES[:6], "--output", path, "--into")
-    assert "would overwrite what" in run(*command, "Preds", code=2).stderr
+    assert "would overwrite a file of" in run(*command, "Preds", code=2).stderr
     run(*command, "state")
     run("state", "merge", path, "--output", path)
     done = run("split", f"{path}#preds", "--key", "key", "--output", path, "--into", "t", code=2)

@@ -247,6 +247,6 @@ def test_command(tmp_path: Path) -> None:
     assert json.loads(run(*by_query).stdout) == [row]
     assert "leave out --label" in run(*call, "--label", "y", code=2).stderr
     done = run("evaluate", path, "--score", "p", "--checked-on", labelled, code=2)
-    assert "--checked-on goes with --expected" in done.stderr
+    assert "--checked-on needs --expected" in done.stderr
     assert "77.73" in run("confusion", path, "--score", "p", "--expected").stdout
     assert "threshold" in run("curve", "roc", path, "--score", "p", "--expected").stdout

@@ -111,7 +111,7 @@ def test_what_gates_need_is_kept(lake: Lake) -> None:
 def test_a_store_without_a_job_file(lake: Lake) -> None:
     store = str(lake.folder / lake.spec["history"])
     done = run("history", "prune", store, "--job", "nightly", "--keep", "1d")
-    assert "of the periods before the cutoff all are removed, except a job's last" in done.stderr
+    assert "all periods before the cutoff are removed, except a job's last" in done.stderr
     assert days(lake) == [20]
     assert steps(lake.run(as_of=NOW)) == {"2026-01-20": "keep"}
     for options, message in (
