@@ -1,1 +1,1 @@
-"""SQL for elsewhere: other dialects, DuckDB macros, a dbt package."""
+"""SQL to run elsewhere: other dialects, DuckDB macros, a dbt package."""

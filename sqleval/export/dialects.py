@@ -27,8 +27,8 @@ DIALECTS: Mapping[str, str] = {
     "trino": "Trino",
 }
 _PLAIN_NAME = re.compile(r"[A-Za-z_]\w*")
-#: Words that are no names of columns in Snowflake without quotes
-#: (docs.snowflake.com/en/sql-reference/reserved-keywords); sqlglot knows those of other dialects.
+#: Words that need quotes as names of columns in Snowflake
+#: (docs.snowflake.com/en/sql-reference/reserved-keywords); sqlglot knows them for other dialects.
 _RESERVED_IN_SNOWFLAKE = """
     all alter and any as between by case cast check column connect constraint create cross current
     current_date current_time current_timestamp current_user delete distinct drop else exists false
@@ -46,7 +46,7 @@ def check_dialect(dialect: str) -> None:
     Raises
     ------
     RequestError
-        With the nearest name, and all of them.
+        If it is not; the message has the nearest name, and all names.
     """
     if dialect not in DIALECTS:
         near = find_nearest(dialect, DIALECTS)
@@ -54,9 +54,9 @@ def check_dialect(dialect: str) -> None:
 
 
 def parse_identifier(text: str, dialect: str) -> exp.Identifier:
-    """Return a name as the dialect has it: quoted where it was, or where it must be."""
+    """Return a name in a dialect, quoted if the text is or if the dialect needs quotes."""
     if dialect == "snowflake" and text.lower() in _RESERVED_IN_SNOWFLAKE.split():
-        return exp.to_identifier(text.upper(), quoted=True)  # as Snowflake folds the others
+        return exp.to_identifier(text.upper(), quoted=True)  # plain names become capitals
     try:
         parsed = sqlglot.parse_one(text, dialect=dialect)
     except SqlglotError:
@@ -64,7 +64,7 @@ def parse_identifier(text: str, dialect: str) -> exp.Identifier:
     if isinstance(parsed, exp.Column) and len(parsed.parts) == 1:
         name = parsed.this
         if isinstance(name, exp.Identifier) and (name.quoted or _PLAIN_NAME.fullmatch(text)):
-            # Quotes change no name in SQLite, and reserved words such as ``order`` need them.
+            # In SQLite quotes change no name, and reserved words such as ``order`` need them.
             return exp.to_identifier(name.name, quoted=name.quoted or dialect == "sqlite")
     return exp.to_identifier(text, quoted=True)
 
@@ -93,14 +93,14 @@ def parse_table(text: str, dialect: str, option: str = "--table") -> exp.Table:
 
 
 def _check_portable(tree: exp.Expr, dialect: str) -> None:
-    """Refuse constructs that are not portable: sqlglot would leave them unchanged."""
+    """Refuse constructs that are not portable, because sqlglot would leave them unchanged."""
     for node in tree.walk():
         if not portable.is_portable(node, dialect):
             raise RequestError(f"{type(node).__name__} is not portable: {node.sql()[:80]}")
 
 
 def check_labels(dialect: str) -> None:
-    """Refuse a second table where a join cannot tell which rows have no partner.
+    """Refuse a table of labels if a join of the dialect does not mark unmatched rows.
 
     Raises
     ------
@@ -153,7 +153,7 @@ def translate(
 def _put_names(
     tree: exp.Expr, names: Mapping[str, exp.Identifier], tables: Mapping[str, exp.Table]
 ) -> exp.Expr:
-    """Put the user's names in place: of tables, their columns and the slice keys of the result."""
+    """Insert the user's names of tables, of their columns and of the result's slice keys."""
     for item in tree.selects if isinstance(tree, exp.Query) else []:
         if isinstance(item, exp.Alias):
             alias = names.get(item.alias) or parse_identifier(item.alias, "duckdb")

@@ -1,4 +1,4 @@
-"""Writes a macro for each SQL file, and the calls of these macros that give a metric."""
+"""Writes a macro for each SQL file, and the calls of these macros that compute a metric."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -24,9 +24,9 @@ from sqleval.compiler.reducers import Folding, write_fold
 from sqleval.compiler.rewrite import FileText, bind_query
 from sqleval.compiler.substitution import Substitution
 
-#: Prefix of every relation inside a macro, so that none hides a table of the user's.
+#: Prefix of every relation inside a macro, so that it does not hide a table of the user.
 PREFIX = "_sqleval_"
-#: The beginning of a relation that is the call of a macro.
+#: Start of a relation that calls a macro.
 _CALL = "SELECT * FROM sqleval."
 #: Arguments whose names are keywords of a console.
 _KEYWORDS = frozenset({"precision"})
@@ -39,8 +39,8 @@ class InputForm(NamedTuple):
     Attributes
     ----------
     name, checks : str
-        The names of its macros in ``sql/console.sql``: of the source; of the audit and the
-        predictions.
+        The names of its macros in ``sql/console.sql``: ``name`` for the source, ``checks`` for
+        the audit and the predictions.
     task : Task
         The task of its metrics.
     roles : tuple of str
@@ -55,8 +55,8 @@ class InputForm(NamedTuple):
     def declare_arguments(self) -> dict[str, str]:
         """Return the declaration of each required argument, by name.
 
-        The types differ between the forms, so that the names of the arguments alone decide which
-        overload is called.
+        The declared types differ between the forms, so that only the names of the arguments
+        decide which overload is called.
         """
         names = map(name_argument, self.roles)
         declarations = {"tbl": "tbl VARCHAR"} | {name: name for name in names}
@@ -72,7 +72,7 @@ RANKED = InputForm("ranked", "ranked", "ranking", ("label", "score", "query"))
 
 
 class Weight(NamedTuple):
-    """The weights of a macro: their SQL, and the declaration and default of the argument."""
+    """The weights of a macro: their SQL, the declaration of the argument, and its default."""
 
     sql: str
     declaration: str = ""
@@ -95,7 +95,7 @@ def name_relation(cte: str) -> str:
 
 
 class Body(Builder):
-    """The relations between a macro's input and its result, each a call of the macro of a file.
+    """The relations between a macro's input and its result; each calls the macro of a file.
 
     Parameters
     ----------
@@ -118,16 +118,16 @@ class Body(Builder):
         return FileText(self.call_file(relation, scope), has_window=False)
 
     def call_file(self, relation: Relation, scope: Scope) -> str:
-        """Return the call of a file's macro, what it reads being in place."""
+        """Return the call of a file's macro, after placing the relations that it reads."""
         self._check_roles(relation, scope)
         tables = {read: self.place(read, scope) for read in relation.reads}
         for name in relation.tables:
             tables[name] = self.place_table(name, relation.params[name], scope.values)
         for each, param in relation.params.items():
-            known = self.arguments.setdefault(each, param)
-            if known.default != param.default:
-                # Each file has its own default where the argument is NULL.
-                self.arguments[each] = replace(known, default=None)
+            earlier = self.arguments.setdefault(each, param)
+            if earlier.default != param.default:
+                # Each file applies its own default if the argument is NULL.
+                self.arguments[each] = replace(earlier, default=None)
         across = bool(relation.header.get("across"))
         keys = self.keys(scope.substitutions[across:])
         suffix = "".join(f"_by_{key}" for key in keys[1:])
@@ -150,7 +150,7 @@ class Body(Builder):
         for read in relation.reads:
             file = self.resolve(read, scope)
             columns = file.columns if file else tuple(sorted(list_contract_columns(read)))
-            # A twin that supplies a substitution has the keys of it among its columns.
+            # A twin that supplies a substitution has the substitution's keys among its columns.
             below = scope.below(file).substitutions if file else scope.substitutions
             plain = [column for column in columns if column != "slice"]
             schema[read] = (*self.keys(below), *plain)
@@ -159,7 +159,7 @@ class Body(Builder):
         return tuple(schema.items())
 
     def place_table(self, name: str, param: Param, values: Mapping[str, Value]) -> str:
-        """Place the relation that is made of an argument."""
+        """Place the relation that an argument supplies."""
         self.arguments[name] = param
         if param.kind == "series":
             return self._add_once(name, f"SELECT UNNEST(RANGE(1, {name} + 1)) AS i")
@@ -177,7 +177,7 @@ class Body(Builder):
         return name
 
     def has_own_sort(self, metric: Request) -> bool:
-        """Whether a metric has a file that ranks rows without the step ``cutoffs``."""
+        """Return whether a metric has a file that ranks rows without the step ``cutoffs``."""
         scope = requirements.create_scope(metric, self)._replace(runs=False)
         relation = self.resolve(metric.name, scope)
         return relation is not None and "unweighted" in relation.when
@@ -208,17 +208,17 @@ class Body(Builder):
         return self.add_cte(name, f"{_CALL}{macro}({tables})")
 
     def write_ctes(self) -> list[str]:
-        """Return the relations as parts of a WITH clause, with their names in a macro."""
+        """Return the relations as parts of a WITH clause, with their names inside a macro."""
         texts: list[str] = []
         for cte in self.ctes.values():
-            is_call = cte.sql.startswith(_CALL)  # it has the names of a macro's relations
+            is_call = cte.sql.startswith(_CALL)  # a call already has the names used in a macro
             sql = cte.sql if is_call else self._rename_relations(cte.sql)
             sql = sql.removeprefix("SELECT * ")
             texts.append(f"{name_relation(cte.name)} AS {cte.hint}{' ' if cte.hint else ''}({sql})")
         return texts
 
     def _rename_relations(self, sql: str) -> str:
-        """Return a query of relations with their names in a macro."""
+        """Return a query whose relations have their names inside a macro."""
         tree = sqlglot.parse_one(sql, dialect="duckdb")
         for node in tree.find_all(exp.Table):
             if node.name in self.ctes:
@@ -226,7 +226,7 @@ class Body(Builder):
         return tree.sql(dialect="duckdb", normalize_functions=False)
 
 
-# Several macros of the script call the macro of the same file.
+# Cached because several macros of the script call the macro of the same file.
 @lru_cache(maxsize=1024)
 def _write_macro(
     macro: str,
@@ -234,11 +234,11 @@ def _write_macro(
     keys: tuple[str, ...],
     schema: tuple[tuple[str, tuple[str, ...]], ...],
 ) -> str:
-    """Return the macro of a file, whose arguments are what the file reads and its parameters."""
+    """Return the macro of a file; its arguments are the file's relations and parameters."""
     params = {name: name for name, param in relation.params.items() if is_value(param)}
     tree = bind_query(relation.query, keys, {}, params)
     types: dict[str, object] = {name: dict.fromkeys(columns, "DOUBLE") for name, columns in schema}
-    # Every column gets its table, as DuckDB would replace one that has the name of an argument.
+    # Every column gets its table, because DuckDB replaces a bare column named like an argument.
     tree = qualify(tree, dialect="duckdb", schema=types, quote_identifiers=False)
     ctes = {cte.alias for cte in tree.find_all(exp.CTE)}
     for node in list(tree.walk()):
@@ -259,14 +259,14 @@ def _write_macro(
 
 
 def is_value(param: Param) -> bool:
-    """Whether a parameter is a value in a file, and not only a relation."""
+    """Return whether a file reads a parameter as a value, not only as a relation."""
     return param.kind != "matrix"
 
 
 def _write_value(name: str, param: Param) -> str:
     """Return the value of a parameter in the call of a file's macro."""
     if name == "threshold":
-        # A decimal literal is compared with a FLOAT score as FLOAT; a DOUBLE would not be.
+        # DuckDB compares a FLOAT score with a decimal literal as FLOAT, with a DOUBLE as DOUBLE.
         return f"COALESCE(threshold, {param.default!r})"
     cast = _CASTS.get(param.kind)
     value = f"CAST({quote_argument(name)} AS {cast})" if cast else quote_argument(name)
@@ -275,7 +275,7 @@ def _write_value(name: str, param: Param) -> str:
 
 
 def _keep_columns(tree: exp.Query, names: tuple[str, ...]) -> None:
-    """Keep only these columns of a metric; a file without the column ``note`` gets NULL."""
+    """Keep only these columns of a metric; a missing column ``note`` becomes NULL."""
     items = {item.alias_or_name: item for item in tree.selects}
     items.setdefault("note", exp.alias_(exp.cast(exp.null(), "VARCHAR"), "note"))
     tree.set("expressions", [items[name] for name in names])

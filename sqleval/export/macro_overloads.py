@@ -51,15 +51,15 @@ class _Writer:
     files: dict[str, str] = field(default_factory=dict[str, str])
 
     def create_body(self, form: InputForm, weight: Weight, *, portable: bool = False) -> Body:
-        """Return the relations of a macro, of which none is placed yet."""
+        """Return the relations of a macro, before any is placed."""
         roles = form.roles if weight is NO_WEIGHT else (*form.roles, "weight")
         columns = tuple((role, Column(role, "DOUBLE")) for role in roles)
         binding = Binding("", form.task, columns, by=(Column("slice", "VARCHAR"),))
         return Body(binding, self.files, portable=portable)
 
     def write_curve(self, form: InputForm, weight: Weight, relation: Relation) -> str:
-        """Return an overload of a curve or a table with columns of its own."""
-        # A curve has a row for each score.
+        """Return an overload of a curve or another table, whose columns the file defines."""
+        # Portable files only: they return a curve's row for each score.
         body = self.create_body(form, weight, portable=True)
         per_class = form is CLASSES and relation.kind == "curve"
         if per_class and is_per_class(body.binding, relation):
@@ -81,7 +81,7 @@ class _Writer:
         return _write_overload(form, weight, body, call, needs=needs)
 
     def has_metric(self, form: InputForm, metric: Request) -> bool:
-        """Whether a form of input, with weights, has what a metric reads."""
+        """Return whether a form of input, with weights, has the columns that a metric reads."""
         try:
             self.create_body(form, ANY_WEIGHT).place_metric(metric)
         except RequestError:
@@ -97,7 +97,7 @@ class _Writer:
     ) -> str:
         """Return an overload that computes many metrics in one scan."""
         body = self.create_body(form, weight)
-        # The metrics of probabilities, and those with a threshold.
+        # Metrics that need probabilities, and metrics with a threshold.
         of_probabilities: list[str] = []
         with_threshold: list[str] = []
         rows: list[str] = []
@@ -113,7 +113,7 @@ class _Writer:
             is_requested = f"sqleval._is_requested(metrics, {write_literal(name)}, {by_default})"
             label = write_literal(request.format_request(each))
             if body.has_own_sort(each):
-                # Where another metric reads the ranks of cutoffs, one sort serves both.
+                # If another metric reads the step ``cutoffs``, one sort serves both.
                 others = (n for n in metrics if n != name and builtin().depends_on(n, "cutoffs"))
                 is_shared = f"sqleval._is_any_requested(metrics, {_write_list(others)})"
                 shared = write_literal(name_relation(body.place_metric(each, twin=False)))
@@ -140,7 +140,10 @@ def _write_list(names: Iterable[str]) -> str:
 
 
 def _write_needs(form: InputForm, relation: Relation, body: Body) -> str:
-    """Return the SQL of why scores must lie in 0 .. 1: a metric of probabilities, a threshold."""
+    """Return SQL for the reason why scores must lie in 0 .. 1, or NULL.
+
+    The reason is a metric of probabilities, or the default threshold.
+    """
     if form is SCORES and relation.header.get("domain"):
         name = _write_list([relation.name])
         return f"sqleval._needs({name}, {name})"
@@ -150,7 +153,7 @@ def _write_needs(form: InputForm, relation: Relation, body: Body) -> str:
 def _write_delegate(
     form: InputForm, weight: Weight, params: Mapping[str, Param], metric: str
 ) -> str:
-    """Return an overload that calls ``evaluate`` with one metric, given as SQL."""
+    """Return an overload that calls ``evaluate`` with one metric, whose name is SQL."""
     required, defaults = _list_arguments(form, weight, params)
     if form is CLASSES:
         required["average"] = "average"
@@ -161,7 +164,7 @@ def _write_delegate(
 
 
 def _list_violations(params: Mapping[str, Param]) -> Iterator[str]:
-    """Yield the SQL of what is wrong with each argument: a text, or NULL."""
+    """Yield SQL for the problem with each argument: a text, or NULL."""
     for name, param in params.items():
         if is_value(param) and name != "threshold":
             is_wrong, words = param.write_violation(quote_argument(name))
@@ -176,7 +179,7 @@ def _list_arguments(
     required = form.declare_arguments() | ({"weight": "weight"} if weight.declaration else {})
     required |= {name: name for name, param in params.items() if not is_value(param)}
     defaults = {"weight": weight.default} if weight.default else {}
-    # Sorting by one byte is faster than by text: twelve metrics took half the time of DuckDB 1.5.
+    # An ENUM of one byte sorts faster than text: twelve metrics took half the time in DuckDB 1.5.
     defaults |= {"slice": "CAST('all' AS ENUM('all'))", "nulls": "'error'"}
     defaults |= {
         quote_argument(name): write_default(param, name)
@@ -205,9 +208,9 @@ def _write_overload(
 ) -> str:
     """Return an overload: its arguments, its relations and its result.
 
-    ``result`` is a query if there is an ``order``; else it is the beginning of a call, whose last
-    arguments are the problems. ``unknown`` is the SQL of the problem with unknown names of
-    metrics. With ``once`` the source is read once, into memory.
+    ``result`` is a query if there is an ``order``, else the start of a call whose last arguments
+    are the problems. ``unknown`` is SQL for the problem of unknown metrics. With ``once`` the
+    source is read once, into memory.
     """
     required, defaults = _list_arguments(form, weight, body.arguments)
     defaults = dict(optional or {}) | defaults
@@ -216,7 +219,7 @@ def _write_overload(
     problems = [*([unknown] if unknown else []), *_list_violations(body.arguments)]
     several = f"COALESCE({', '.join(problems)})"
     problem = several if len(problems) > 1 else "".join(problems) or "NULL"
-    # A source may be slow to read, such as a view; to filter its rows twice is fast.
+    # Reading a source may be slow (a view); filtering its rows twice is fast.
     hint = "MATERIALIZED" if once else "NOT MATERIALIZED"
     parts = [
         f"{PREFIX}source AS {hint} (FROM sqleval._{form.name}({', '.join(columns)}))",
@@ -236,7 +239,7 @@ def _write_overload(
 
 
 def _write_if_possible(write: Callable[[], str]) -> list[str]:
-    """Return an overload, or none if the metric needs what the form of input does not have."""
+    """Return the overload in a list; an empty list if the form of input cannot compute it."""
     try:
         return [write()]
     except RequestError:
@@ -244,7 +247,7 @@ def _write_if_possible(write: Callable[[], str]) -> list[str]:
 
 
 def _choose_weights(relation: Relation) -> tuple[Weight, ...]:
-    """Return the weights of the overloads: two if there is a faster file without weights."""
+    """Return the weights of the overloads: two if a file without weights is faster."""
     if relation.header.get("weights") == "none":
         return (NO_WEIGHT,)
     below = (file for name in builtin().closure(relation.name) for file in builtin().files(name))
@@ -254,14 +257,14 @@ def _choose_weights(relation: Relation) -> tuple[Weight, ...]:
 
 
 def _list_lost_roles(relation: Relation) -> list[str]:
-    """Return the arguments of roles that a relation reads, and that no macro has."""
+    """Return the arguments of roles that a relation reads and macros do not have."""
     below = (file for name in builtin().closure(relation.name) for file in builtin().files(name))
     read = {role for file in below for role in file.needs.get("predictions", ()) if role in ROLES}
     return [name_argument(role) for role in list_further(sorted(read)) if role not in RANKED.roles]
 
 
 def _write_refusal(relation: Relation, lost: Sequence[str]) -> str:
-    """Return an overload that says what to use instead of a macro."""
+    """Return an overload whose error names the command to use instead of the macro."""
     message = (
         f"{relation.name} reads {', '.join(f'{name}=' for name in lost)}, and console macros have "
         f"no argument for it: sqleval sql {relation.name} --table TABLE writes the statement"
@@ -271,7 +274,7 @@ def _write_refusal(relation: Relation, lost: Sequence[str]) -> str:
 
 
 def _list_overloads(writer: _Writer, relation: Relation) -> Iterator[str]:
-    """Yield the overloads of the macro of a metric, curve or table, one a form of input."""
+    """Yield the overloads of a metric, curve or table, one for each form of input."""
     if relation.header.get("across") == "model":
         return  # a macro has no argument for several models
     if lost := _list_lost_roles(relation):
@@ -312,7 +315,7 @@ def _list_evaluate_overloads(writer: _Writer) -> Iterator[str]:
     for relation in builtin().relations("metric"):
         name = relation.name
         if relation.tables or relation.header.get("cost"):
-            continue  # it needs a table as an argument, or the square of the rows in time
+            continue  # it needs a table as an argument, or its time grows with squared rows
         metric = Request(name)
         if SCORES.task in relation.tasks and trial.has_metric(SCORES, metric):
             of_scores[name] = metric

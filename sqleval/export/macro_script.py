@@ -1,4 +1,4 @@
-"""Writes the script of DuckDB macros, one a metric: ``FROM sqleval.roc_auc('preds', ...)``."""
+"""Writes the script of DuckDB macros, one per metric: ``FROM sqleval.roc_auc('preds', ...)``."""
 
 import re
 from collections.abc import Iterator
@@ -55,7 +55,7 @@ def _list_help(console: str) -> Iterator[tuple[str, ...]]:
         )  # fmt: skip
 
 
-#: The comment on a macro of ``sql/console.sql``: what it is, and an example.
+#: The comment on a macro in ``sql/console.sql``: a description, and an example.
 _COMMENT = re.compile(
     r"COMMENT ON MACRO (?:TABLE )?sqleval\.(\w+) IS '((?:[^']|'')+: (?:[^']|'')+)';"
 )
@@ -64,10 +64,10 @@ _HELP = ("name", "family", "call", "parameters", "summary", "formula", "undefine
 
 
 def write_script() -> str:
-    """Return the script that makes every macro, in the schema ``sqleval`` of any DuckDB.
+    """Return the script that creates every macro, in the schema ``sqleval`` of any DuckDB.
 
-    Each statement ends with a line that ends in a semicolon, and there are no other semicolons:
-    some consoles split a script at each of them.
+    Semicolons stand only at the ends of statements, because some consoles split a script at each
+    of them.
 
     Examples
     --------
@@ -94,7 +94,7 @@ def write_script() -> str:
     )
     parts += [part for each in console.split(";\n") if (part := each.strip())]
     parts += files.values()
-    # DuckDB binds a macro that it makes, with those it calls: the largest is made last.
+    # DuckDB binds a new macro with the macros that it calls, so the largest one is created last.
     evaluate = macros["evaluate"]
     stub = ",\n".join(
         f"{overload[: overload.index(' AS TABLE')]} AS TABLE (SELECT 1 AS a)"

@@ -14,16 +14,16 @@ from sqleval.splits.statement import build_split
 
 
 def export_split(table: str, dialect: str, options: Mapping[str, Any]) -> str:
-    """Return a split as one statement in a dialect, over a table there.
+    """Return a split as one statement in a dialect, over a table of that engine.
 
     Parameters
     ----------
     table : str
-        The table's name as the dialect has it.
+        The table's name in the dialect.
     dialect : str
         One of `sqleval.export.dialects.DIALECTS`; it must have the function MD5.
     options : mapping
-        The options of `sqleval.split`; ``time`` must be a number there.
+        The options of `sqleval.split`; ``time`` must be a numeric column.
 
     Raises
     ------
@@ -32,9 +32,9 @@ def export_split(table: str, dialect: str, options: Mapping[str, Any]) -> str:
     """
     dialects.check_dialect(dialect)
     if dialect == "sqlite":
-        raise RequestError("SQLite has no MD5 of a text as hexadecimals, which decides")
+        raise RequestError("SQLite has no function MD5, which a split needs")
     if options.get("where") is not None:
-        raise RequestError("where= cannot be used with a table elsewhere; split a view of it")
+        raise RequestError("where= cannot be used with --table; split a view of the table")
     roles = ("key", "stratify", "group", "time")
     columns_read = [name for role in roles for name in list_names(options[role], role)]
     times = list_names(options["time"], "time")

@@ -1,4 +1,4 @@
-"""Writes metrics or a curve as one statement in the dialect of an engine, to paste."""
+"""Writes metrics or a curve as one statement to paste, in the dialect of an engine."""
 
 import json
 import re
@@ -32,12 +32,12 @@ _INPUT, _LABELS = "_input", "_late"
 
 
 class _UnknownColumns(Mapping[str, Column]):
-    """Columns of a table that cannot be described here: every name counts as a column.
+    """Columns of a table that is not read: every name counts as a column.
 
     Parameters
     ----------
     numbers : collection of str
-        The columns that are read as numbers; the others have no known type.
+        The columns that are read as numbers; the types of all others are unknown.
     """
 
     def __init__(self, numbers: Iterable[str]) -> None:
@@ -57,7 +57,7 @@ class _UnknownColumns(Mapping[str, Column]):
 
 
 def _list_columns(value: object) -> list[str]:
-    """Return the columns that an option names: none, one, or those of a mapping of any depth."""
+    """Return the columns that an option names: none, one, or all of a nested mapping."""
     if isinstance(value, Mapping):
         named = cast("Mapping[object, object]", value).values()
         return [name for each in named for name in _list_columns(each)]
@@ -90,7 +90,7 @@ def _find_task(metrics: Sequence[str], roles: Mapping[str, Any]) -> Task:
         return "ranking"
     if isinstance(roles["counts"], Mapping):
         return "binary"
-    # Over folds, an average is the mean over them.
+    # With over=, an average means the mean over folds, not over classes.
     has_classes = has_classes_of_models(roles["score"])
     if (averaged and not roles["over"]) or has_classes:
         return "multiclass"
@@ -100,7 +100,7 @@ def _find_task(metrics: Sequence[str], roles: Mapping[str, Any]) -> Task:
 def _parse_classes(score: Mapping[Any, Any]) -> dict[Any, Any]:
     """Return scores by class: the classes are whole numbers if all of their names are."""
     if has_classes_of_models(score):
-        # One that is no mapping is refused where the columns are bound.
+        # Binding the columns refuses a value that is not a mapping.
         return {
             model: _parse_classes(cast("Mapping[Any, Any]", each))
             if isinstance(each, Mapping)
@@ -112,7 +112,7 @@ def _parse_classes(score: Mapping[Any, Any]) -> dict[Any, Any]:
 
 
 def _parse_positive(value: Scalar | None) -> Scalar | None:
-    """Return the positive value as SQL would read it: a truth value, a number or a text."""
+    """Return the positive value with its type in SQL: a truth value, a number or a text."""
     if not isinstance(value, str):
         return value
     try:
@@ -124,7 +124,7 @@ def _parse_positive(value: Scalar | None) -> Scalar | None:
 def _bind_table(
     metrics: Sequence[str], dialect: str, labels: str | None, roles: dict[str, Any]
 ) -> Binding:
-    """Return the binding of a table whose column types are not known."""
+    """Return the binding of a table whose column types are unknown."""
     if roles["label"] is None and not isinstance(roles["counts"], Mapping):
         raise RequestError("label= (--label) is needed and not given")
     task = roles["task"] or _find_task(metrics, roles)
@@ -144,11 +144,11 @@ def _bind_table(
 
 
 def _describe_unusable_rows(binding: Binding) -> str:
-    """Return a sentence on the rows that cannot be used: left out, or a problem."""
+    """Return a sentence about unusable rows, which are left out or a problem."""
     names: dict[str, dict[str, None]] = {"NULL or NaN": {}, "NULL, NaN or infinite": {}}
     for _, role, column in list_internal_columns(binding):
         if binding.cells and role != "count":
-            continue  # of a table of counts, the user has named no other column
+            continue  # a table of counts has no other column that the user named
         name = " ".join(column.name.split())  # a comment ends with its line
         finite = binding.has_values or must_be_finite(role)
         names["NULL, NaN or infinite" if finite else "NULL or NaN"][name] = None
@@ -160,7 +160,7 @@ def _describe_unusable_rows(binding: Binding) -> str:
 
 
 def _write_comment(requests: Sequence[Request], binding: Binding) -> str:
-    """Return comment lines: what each metric is, and which rows are used."""
+    """Return comment lines that describe the metrics and the rows used."""
     lines: list[str] = []
     for each in requests:
         header = each.relation.header
@@ -174,7 +174,7 @@ def _write_comment(requests: Sequence[Request], binding: Binding) -> str:
 def _compile(
     metrics: Sequence[str], binding: Binding, ci: float | None, bins: int | None
 ) -> tuple[tuple[Request, ...], Statement]:
-    """Return the requests and their statement, of portable SQL files alone."""
+    """Return the requests and their statement, made of portable SQL files only."""
     plan = parse_bins(bins) or "rows"
     curve = request.parse_table(metrics[0], binding.task) if len(metrics) == 1 else None
     if curve is not None:
@@ -217,19 +217,18 @@ def export_statement(
 ) -> str:
     """Return metrics (or one curve) as one statement in a dialect, ready to paste.
 
-    It is the statement of `Predictions.evaluate`, in portable SQL. Its rows are those of the
-    result, with two more columns: ``_problem`` says what is wrong with the input, as a statement
-    cannot raise an error (the values are not valid then), and ``_notice`` how many rows have no
-    label yet.
+    It is the statement of `Predictions.evaluate`, in portable SQL. It returns the same rows with
+    two more columns. ``_problem`` has the error about the input, because a statement cannot raise
+    one; the values are valid only if it is NULL. ``_notice`` counts the rows without a label.
 
     Parameters
     ----------
     metrics : sequence of str
-        Names, with parameters where wanted: ``"f_beta(beta=2)"``.
+        Names, optionally with parameters: ``"f_beta(beta=2)"``.
     dialect : str
         One of `sqleval.export.dialects.DIALECTS`.
     table : str
-        The table's name as the dialect has it: ``db.schema.preds``.
+        The table's name in the dialect: ``db.schema.preds``.
     label, score, prediction, weight, counts, qid, by, sets, over, role, threshold, nulls, common
         As for `sqleval.scan`. The table is not read, so every name counts as a column. Scores,
         weights, counts, the values of a regression or ranking and a binary label without
@@ -243,7 +242,7 @@ def export_statement(
     labels : str, optional
         The name of a second table, which holds the label.
     task : str, optional
-        Follows from the metrics if left out.
+        The task; by default it follows from the metrics.
     ci, bins : optional
         As for `Predictions.evaluate`.
     **further
@@ -271,12 +270,12 @@ def export_statement(
 
 
 class ExportedStatement(NamedTuple):
-    """A statement in a dialect, and what it computes.
+    """A statement in a dialect, with its binding, requests and columns.
 
     Attributes
     ----------
     comment : str
-        Comment lines: what each metric is, and which rows are used.
+        Comment lines that describe the metrics and the rows used.
     sql : str
         The statement.
     binding : Binding
@@ -315,7 +314,7 @@ def build_statement(
     roles : mapping
         The other options of `export_statement`.
     is_ordered : bool
-        Whether the rows have an order, which a subquery does not need.
+        Whether the rows are sorted; a subquery does not need it.
     problems_by : str
         As for `sqleval.binding.binding.Binding`.
     """

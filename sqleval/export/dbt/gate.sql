@@ -1,20 +1,19 @@
 {#
-  A gate on the periods of the last run that evaluated any, with the meaning of gates in sqleval's
-  job files. It returns, and prints, the periods and slices that fail: where the check does not
-  hold, where the rows of the period have a problem, and where the gate can judge nothing in the
-  period.
+  A gate on the periods of the last run that evaluated any. It means the same as a gate in sqleval's
+  job files. It returns, and prints, the periods and slices that fail: the check does not hold, the
+  rows of the period have a problem, or the gate can judge nothing in the period.
 
   metric     a metric of the history, or `rows` (used or left out), or `matured` (the share of the
              period's rows that have a label)
-  operator   <, <=, > or >=: the value must be so
-  bound      the number that it is compared with
+  operator   <, <=, > or >=: the comparison that must hold
+  bound      the number to compare with
   previous   compare with the mean of this many previous periods plus the bound
   baseline   compare with the mean of the periods between two dates plus the bound
   by         check only the slices of these keys; [] is all rows together
   min_rows   check only slices with at least this many rows
   on         check value, low or high
   in_a_row   fail only after this many periods in a row
-  undefined  fail: an undefined value fails, also beside others; ignore: it never does
+  undefined  fail: any undefined value fails; ignore: an undefined value never fails
 #}
 {% test gate(model, metric, operator, bound, previous=none, baseline=none, by=none, min_rows=0,
              on='value', in_a_row=1, undefined=none) %}
@@ -74,7 +73,7 @@ compared AS (
     AND slice_by = '{{ (by | join(", ") or "overall") | replace("'", "''") }}'
   {%- endif %}
 ),
--- 1 where the check does not hold, 0 where it holds, NULL where there is nothing to compare.
+-- 1 if the check does not hold, 0 if it holds, NULL if there is nothing to compare.
 judged AS (
   SELECT
     *,
@@ -91,7 +90,7 @@ counted AS (
       ORDER BY period
       ROWS BETWEEN {{ in_a_row - 1 }} PRECEDING AND CURRENT ROW
     ) AS failures,
-    {#- Earlier periods to compare with will come; a baseline will not. #}
+    {#- A period without previous ones does not fail; one without a baseline does. #}
     {%- if previous is not none %}
     COUNT(checked_value)
     {%- elif baseline is not none %}
@@ -149,7 +148,7 @@ WHERE c.failures = {{ in_a_row }}
     {%- endfor -%}
     {%- set slice = slices | join(', ') or row[1] or 'all slices' -%}
     {%- set line = row[0] ~ ', ' ~ slice ~ ': ' ~ metric ~ ' ' ~ value ~ ', limit ' ~ limit -%}
-    {#- One cause is one line, whatever the number of slices. -#}
+    {#- Slices with the same cause share one line. -#}
     {%- set cause = (row[0], reason, slice if reason.startswith('it is not ') else '') -%}
     {%- do failures.setdefault(cause, []).append(line ~ ', ' ~ n ~ ' rows: ' ~ reason) -%}
   {%- endfor -%}

@@ -1,4 +1,4 @@
-"""Gates of job files as tests of dbt."""
+"""Translates gates of job files to tests of dbt."""
 
 import re
 from calendar import monthrange
@@ -26,13 +26,13 @@ def write_tests(
     has_intervals: bool,
     baseline: tuple[str, str] | None,
 ) -> list[Mapping[str, Any]]:
-    """Return the tests of the history in dbt's YAML: that it has no problem, and its gates.
+    """Return the history's tests for dbt's YAML: the test `no_problem`, and the gates.
 
     Parameters
     ----------
     package : str
-        The name of the package, with which the names of tests begin: with ``--store-failures``,
-        each is the name of a table.
+        The name of the package. The names of tests begin with it, because ``--store-failures``
+        makes tables of these names.
     gates : sequence of str
         Each as in a job file: a check, or a mapping with a check.
     metrics : sequence of str
@@ -40,14 +40,14 @@ def write_tests(
     sets : sequence of sequence of str
         Its sets of slice keys.
     has_intervals : bool
-        Whether it has the bounds of intervals.
+        Whether the history has the bounds of intervals.
     baseline : tuple of str or None
         The first and the last period of the baseline.
 
     Raises
     ------
     RequestError
-        If a gate cannot be read, or the history has not what it needs.
+        If a gate cannot be read, or the history lacks a column that it needs.
     """
     dates = None if baseline is None else _parse_baseline(*baseline)
     name = f"{package}_no_problem"
@@ -63,12 +63,12 @@ def write_tests(
 
 
 def list_subjects() -> dict[str, str]:
-    """Return what a gate of dbt can check besides metrics, as SQL over the history."""
+    """Return the subjects of a dbt gate besides metrics, as SQL over the history."""
     return {name: sql for name, sql in SUBJECTS.items() if sql is not None}
 
 
 def _name_test(gate: Gate) -> str:
-    """Return a name for a gate: ``roc_auc_at_least_0_6_by_carrier``."""
+    """Return the name of a gate's test, such as ``roc_auc_at_least_0_6_by_carrier``."""
     text = _OPERATORS.sub(lambda match: f" {_WORDS[match[0]]} ", gate.check)
     if gate.by is not None:
         text += f" by {' '.join(gate.by)}" if gate.by else f" {OVERALL}"
@@ -100,14 +100,14 @@ def _write_test(
     others = list_subjects()
     subjects = [*metrics, *others]
     if check.is_drift:
-        raise RequestError(f"gate {gate.check!r}: drift is for sqleval run, which keeps states")
+        raise RequestError(f"gate {gate.check!r}: only sqleval run has drift; it needs states")
     if check.is_worse or check.factor != 1 or gate.name or gate.undefined == "warn":
         raise RequestError(
-            f"gate {gate.check!r}: worse, relative limits, name and undefined: warn are for "
-            "sqleval run"
+            f"gate {gate.check!r}: only sqleval run has worse, relative limits, name and "
+            "undefined: warn"
         )
     if check.metric in SUBJECTS and check.metric not in others:
-        raise RequestError(f"gate {gate.check!r}: dbt checks the age of data itself: dbt freshness")
+        raise RequestError(f"gate {gate.check!r}: use dbt source freshness for the age of data")
     if check.metric not in subjects:
         raise RequestError(
             f"gate {gate.check!r}: the package has no metric {check.metric!r}"
@@ -139,7 +139,7 @@ def _write_test(
 
 
 def _find_set(gate: Gate, sets: Sequence[Sequence[str]]) -> list[str]:
-    """Return the slice keys of a gate in the order that the history has."""
+    """Return the slice keys of a gate in the history's order."""
     assert gate.by is not None
     for keys in sets:
         if sorted(keys) == sorted(gate.by):

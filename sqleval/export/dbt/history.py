@@ -1,4 +1,4 @@
-"""The model of a dbt package that keeps the metrics of every period."""
+"""Writes the dbt model that keeps the metrics of every period."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ from sqleval.jobs.definitions import define_metrics
 
 _BY_ROWS = {"incremental_strategy": "delete+insert", "unique_key": "period"}
 _BY_PARTITION = {"incremental_strategy": "insert_overwrite"}
-#: How dbt replaces a period in each dialect: by its rows, or by its partition.
+#: How dbt replaces a period in each dialect: its rows, or its partition.
 STRATEGIES: Mapping[str, Mapping[str, object]] = {
     "bigquery": {**_BY_PARTITION, "partition_by": {"field": "period", "data_type": "date"}},
     "duckdb": _BY_ROWS,
@@ -27,8 +27,8 @@ STRATEGIES: Mapping[str, Mapping[str, object]] = {
     "spark": {**_BY_PARTITION, "partition_by": ["period"], "file_format": "parquet"},
     "trino": _BY_ROWS,
 }
-#: The first day after a period, from its ``first`` one, as Jinja. Months differ in length: after as
-#: many days as the longest has, it is a day of the next one.
+#: The first day after a period that begins on the day ``first``, as Jinja. Months differ in length,
+#: so the length of the longest one is added, which leads into the next one.
 _AFTER = {
     "day": "first + modules.datetime.timedelta(days=1)",
     "week": "first + modules.datetime.timedelta(days=7)",
@@ -49,7 +49,7 @@ COLUMNS: Mapping[str, str] = {
     "n": "rows used",
     "n_dropped": "rows left out, because a value is missing",
     "note": "why a value or an interval is missing, or how far it can be trusted",
-    "problem": "what is wrong with the rows of the period: it has no values, or keeps earlier ones",
+    "problem": "error about the rows of the period, which has no values, or keeps earlier ones",
     "n_rows": "rows of the period when it was evaluated",
     "n_labels": "rows of the period with a label",
     "definition": "versions of the metrics, a hash of roles and options; gates compare equal ones",
@@ -58,24 +58,24 @@ COLUMNS: Mapping[str, str] = {
 
 
 class History(NamedTuple):
-    """The model, and what the gates need to know of it.
+    """The model, and its properties that the gates need.
 
     Attributes
     ----------
     model : str
         The text of the file.
     is_due : str
-        The text of the macro that says which rows the model reads.
+        The text of the macro with the condition for the rows that the model reads.
     metrics : list of str
         The metrics.
     keys : list of str
-        The slice keys as the dialect has them, from ``slice_by`` on.
+        The slice keys in the dialect, beginning with ``slice_by``.
     key_names : list of str
         Their names, without ``slice_by``.
     sets : list of list of str
         The sets of slice keys.
     task : str
-        What the metrics are for.
+        The task of the metrics.
     """
 
     model: str
@@ -88,17 +88,17 @@ class History(NamedTuple):
 
 
 def read_template(name: str) -> str:
-    """Return a file that lies beside this module."""
+    """Return the text of a file beside this module."""
     return files("sqleval.export.dbt").joinpath(name).read_text(encoding="utf-8")
 
 
 def fill(template: str, **values: str) -> str:
-    """Return a template with values for its ``__NAMES__``."""
+    """Return a template whose ``__NAMES__`` are replaced by values."""
     return re.sub(r"__([A-Z_]+?)__", lambda match: values[match[1].lower()], template)
 
 
 def escape(sql: str) -> str:
-    """Return SQL in which Jinja finds nothing of its own."""
+    """Return SQL in which Jinja finds no markup."""
     return re.sub(r"\{(?=[{%#])", "{{ '{' }}", sql)
 
 
@@ -137,7 +137,7 @@ def write_history(
         "by": ["period", *by],
         "sets": [["period", *keys] for keys in sets] or None,
     }  # fmt: skip
-    # The period is the first of the keys.
+    # slice_1 is the period, the first of the keys.
     exported = build_statement(
         metrics, dialect, "due_rows", roles_with_period, is_ordered=False, problems_by="slice_1",
         **options,
@@ -177,12 +177,12 @@ def write_history(
 
 
 def write_name(name: str, dialect: str) -> str:
-    """Return a column's name as the dialect has it, for a file of dbt."""
+    """Return a column's name in a dialect, for a file of dbt."""
     return escape(dialects.parse_identifier(name, dialect).sql(dialect=dialect))
 
 
 def _check_names(exported: ExportedStatement) -> None:
-    """Refuse a curve, and names that the model needs for itself."""
+    """Refuse a curve, and names that columns of the model have."""
     if "metric" not in exported.columns:
         raise RequestError(f"{exported.requests[0].name} is a curve; the package holds metrics")
     others = replace(exported.binding, by=exported.binding.by[1:])
@@ -201,12 +201,12 @@ def _write_config(dialect: str) -> str:
 
 
 def _write_day(column: str, dialect: str) -> str:
-    """Return a time so that it can be compared with a date."""
+    """Return SQL for a time that can be compared with a date."""
     return f"DATE({column})" if dialect == "bigquery" else column
 
 
 def _write_period(column: str, grain: str, dialect: str) -> str:
-    """Return the first day of the period of a time."""
+    """Return SQL for the first day of a time's period."""
     if dialect == "bigquery":
         part = "ISOWEEK" if grain == "week" else grain.upper()
         return f"DATE_TRUNC(DATE({column}), {part})"
@@ -214,7 +214,7 @@ def _write_period(column: str, grain: str, dialect: str) -> str:
 
 
 def _write_set_name(sets: Sequence[Sequence[str]], by: Sequence[str], dialect: str) -> str:
-    """Return the name of the set of slice keys of a row, without the period."""
+    """Return SQL for the name of a row's set of slice keys, without the period."""
 
     def write(keys: Sequence[str]) -> str:
         return escape(exp.Literal.string(name_set(keys)).sql(dialect=dialect))

@@ -1,9 +1,9 @@
 {#
-  The condition for the rows that a build reads, those of the periods that are due. Before there is
-  a history, these are all periods. Then they are
-  - new periods, and those whose number of rows or of labels changed, among the last `lookback`
-    periods of the history and all later ones: of these, the rows are counted;
-  - earlier periods with a problem, or that another version of this package evaluated.
+  The condition for the rows of the periods that are due, which a build reads. Without a history,
+  all periods are due. Otherwise these are due:
+  - new periods, and periods whose number of rows or labels changed, among the last `lookback`
+    periods of the history and all later ones (a query counts their rows);
+  - any periods with a problem, or that another version of this package evaluated.
   The times are constants, so that the warehouse skips files and partitions of other periods.
 #}
 {% macro is_due() %}
@@ -57,7 +57,7 @@ FROM (
 ) AS due
 ORDER BY period
   {%- endset -%}
-  {#- Consecutive periods are one condition. -#}
+  {#- Consecutive periods share one condition. -#}
   {%- set spans = [] -%}
   {%- for row in run_query(query).rows -%}
     {%- set first = modules.datetime.date.fromisoformat((row[0] | string)[:10]) -%}

@@ -46,7 +46,7 @@ evaluated AS (
     ON d.period = r.period
 )
 {%- if is_incremental() %},
--- Periods that would lose a number: they keep those that they have, and say why.
+-- Periods that would lose a number keep their earlier numbers, with the reason as problem.
 kept AS (
   SELECT
     h.period,

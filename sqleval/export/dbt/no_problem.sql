@@ -1,7 +1,7 @@
 {#
-  The rows could be evaluated. A problem is the error that `sqleval evaluate` raises, such as
-  "score='p' is NULL or NaN in 3 of 40 rows". Its period has no values, or keeps those that it had;
-  the next run evaluates it again.
+  Tests that no period has a problem: the error that `sqleval evaluate` raises, such as
+  "score='p' is NULL or NaN in 3 of 40 rows". A period with a problem has no values, or keeps its
+  earlier ones; the next run evaluates it again.
 #}
 {% test no_problem(model) %}
 {%- set query -%}

@@ -24,15 +24,15 @@ from sqleval.export.dbt.history import (
 )
 from sqleval.export.statement import build_statement
 
-#: How many of the last periods a build looks at again, unless told otherwise.
+#: Default number of the last periods that a build checks again.
 LOOKBACK = 30
 #: The first line of each written file; the next export replaces only files that have it.
 _MARK = "Written by sqleval export dbt"
-#: How a comment begins and ends in each kind of file.
+#: Start and end of a comment in each kind of file.
 _COMMENTS = {".sql": ("{#", "#}"), ".yml": ("#", ""), ".md": ("<!--", "-->")}
 #: Placeholder for the relation of a macro, until the statement is written.
 _RELATION = "sqleval_relation"
-#: Dialects in which a backslash in a text is a backslash, and '' a quote.
+#: Dialects in which a backslash in a text escapes nothing, and '' is a quote.
 _PLAIN_TEXTS = ("duckdb", "postgres", "trino")
 _PACKAGE_NAME = re.compile(r"[a-z_][a-z0-9_]*", re.ASCII)
 
@@ -58,11 +58,11 @@ def write_package(
     Parameters
     ----------
     folder : str
-        Where; what an earlier export wrote there is replaced.
+        The folder to write; files of an earlier export are replaced.
     predictions : str
         A dbt model (``preds``), a dbt source (``lake.preds``), or SQL that can stand after FROM.
     metrics : sequence of str
-        Names, with parameters where wanted.
+        Names, optionally with parameters.
     roles : mapping
         The roles of `sqleval.export.statement.export_statement`.
     dialect : str
@@ -78,7 +78,7 @@ def write_package(
     baseline : tuple of str, optional
         The first and the last period whose mean is the ``baseline`` of gates.
     lookback : int
-        How many of the last periods are looked at again for rows and labels that came late.
+        How many of the last periods a build checks again for late rows and labels.
     ci, bins : optional
         As for `sqleval.export.statement.export_statement`.
 
@@ -95,7 +95,7 @@ def write_package(
     if not metrics:
         raise RequestError("name a metric: --metric roc_auc")
     if not predictions.strip():
-        raise RequestError("name the predictions: a model, a source, or SQL to stand after FROM")
+        raise RequestError("name the predictions: a model, a source, or SQL that follows FROM")
     options: Mapping[str, Any] = {"ci": ci, "bins": bins}
     history = write_history(metrics, dialect, time, grain, roles, options)
     for key in history.keys:
@@ -131,7 +131,7 @@ def write_package(
             keys=json.dumps(history.key_names, ensure_ascii=False),
         ),
     }
-    # The task of a metric alone may be another one.
+    # A single metric could have another task than all of them together.
     roles = {**roles, "task": history.task}
     for metric in history.metrics:
         exported = build_statement([metric], dialect, _RELATION, roles, is_ordered=False, **options)
@@ -145,11 +145,11 @@ def write_package(
 
 
 def _check_key(key: str, dialect: str) -> None:
-    """Raise `RequestError` for a slice key whose name dbt or the gate's macro would change."""
+    """Raise `RequestError` if dbt or the gate's macro would change the name of a slice key."""
     if re.search(r"\{[{%#]", key) or re.match(r"\s*(env_var|ref|var|source|doc)\s*\(", key):
         raise RequestError(f"by={key!r}: dbt would read this name as Jinja; rename the column")
     if re.search(r"['\\]", key) and dialect not in _PLAIN_TEXTS:
-        raise RequestError(f"by={key!r}: a name without ' and \\ is needed on {dialect}")
+        raise RequestError(f"by={key!r}: on {dialect} a name must not contain ' or \\")
 
 
 def _check_options(dialect: str, grain: str, name: str) -> None:
@@ -162,12 +162,12 @@ def _check_options(dialect: str, grain: str, name: str) -> None:
         raise RequestError(f"grain={grain!r} must be one of {', '.join(GRAINS)}")
     if not _PACKAGE_NAME.fullmatch(name):
         raise RequestError(
-            f"name={name!r}: a dbt package has a name of small letters, digits and underscores"
+            f"name={name!r}: the name of a dbt package has small letters, digits and underscores"
         )
 
 
 def _name_macro(metric: str) -> str:
-    """Return a name for the macro of a metric: ``f_beta(beta=2)`` is ``f_beta_beta_2``."""
+    """Return the name of a metric's macro: ``f_beta_beta_2`` for ``f_beta(beta=2)``."""
     return re.sub(r"\W+", "_", metric.replace("-", "minus_")).strip("_")
 
 
@@ -176,7 +176,7 @@ def _write_yaml(content: Mapping[str, Any]) -> str:
 
 
 def _write_project(name: str, predictions: str, lookback: int) -> str:
-    """Return the file that makes the folder a project of dbt."""
+    """Return the text of ``dbt_project.yml``."""
     return _write_yaml({
         "name": name,
         "version": "1.0.0",
@@ -203,7 +203,7 @@ def _write_model(tests: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _write_files(folder: Path, files: Mapping[str, str]) -> None:
-    """Write the files, and remove those that an earlier export wrote."""
+    """Write the files, and remove files of an earlier export."""
     project = folder / "dbt_project.yml"
     is_free = not folder.exists() or (folder.is_dir() and not any(folder.iterdir()))
     if not is_free and not _is_exported(project):
@@ -217,7 +217,7 @@ def _write_files(folder: Path, files: Mapping[str, str]) -> None:
 
 
 def _is_exported(path: Path) -> bool:
-    """Whether a file is one that an export wrote."""
+    """Return whether an export wrote a file."""
     if not path.is_file():
         return False
     first, _, _ = path.read_text(encoding="utf-8", errors="replace").partition("\n")

@@ -1,6 +1,6 @@
 {#
-  The relation with the predictions, from the variable `predictions`: the name of a model (preds)
-  of the project that runs, or of a source (lake.preds), or else SQL that can stand after FROM.
+  The relation of the variable `predictions`: a model (preds) of the project that runs, a source
+  (lake.preds), or SQL that can follow FROM.
 #}
 {% macro predictions() %}
   {%- set name = var('predictions') -%}

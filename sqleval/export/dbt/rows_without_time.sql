@@ -1,6 +1,6 @@
 {{ config(severity='warn') }}
 
--- Rows that belong to no period, and that the history leaves out.
+-- Rows without a period, which the history leaves out.
 SELECT
   __TIME__
 FROM {{ predictions() }} AS s
