@@ -1,4 +1,4 @@
-"""Measures one distribution of two samples: a role within each slice, or the mix of slices."""
+"""Measures the drift of one distribution: a role in each slice, or the mix of slices."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from sqleval.engines.embedded import embedded
 from sqleval.errors import RequestError
 from sqleval.sources.source import Source
 
-#: The mean of Kolmogorov's distribution (1933), which the distance of two samples of one continuous
-#: distribution follows, times sqrt(1 / n + 1 / m); with ties it is smaller.
+#: The mean of Kolmogorov's distribution (1933). Times sqrt(1 / n + 1 / m), it is the mean distance
+#: of two samples of one continuous distribution; with ties the distance is smaller.
 _MEAN_OF_KS = sqrt(pi / 2) * log(2)
 
-#: The columns of the counts of both samples, and of the values that are counted.
+#: Names of columns: the counts of both samples, and the values that are counted.
 _SCORE_COLUMNS = (("of_reference", "of_current"), "score")
 _CATEGORY_COLUMNS = (("reference_rows", "current_rows"), "category")
 #: Units of time, the finest last.
@@ -30,31 +30,31 @@ _UNITS: tuple[Literal["ms", "us", "ns"], ...] = ("ms", "us", "ns")
 
 
 def find_bits(samples: Sequence[Sample], bins: int | None) -> int:
-    """Return the significant bits that the scores of both samples are rounded to; 0 for none.
+    """Return the significant bits to which both samples' scores are rounded; 0 if they are exact.
 
     Raises
     ------
     RequestError
-        If states have other bins than each other, or than ``bins``.
+        If the states have different bins, or bins that differ from ``bins``.
     """
     requested_bits = set[int]() if bins is None else {create_bins(bins).bits}
-    held = {sample.bits for sample in samples} - {0}
-    if len(held | requested_bits) > 1:
-        shown = " and ".join(f"{each} bits" for each in sorted(held | requested_bits))
+    bits = requested_bits | {sample.bits for sample in samples} - {0}
+    if len(bits) > 1:
+        shown = " and ".join(f"{each} bits" for each in sorted(bits))
         raise RequestError(
             f"scores are in bins of {shown}; build the states with the same bins=, and leave out "
             "bins= here"
         )
-    return max(held | requested_bits | {0})
+    return max(bits, default=0)
 
 
 def agree_on_kind(samples: Sequence[Sample], role: str) -> bool:
-    """Return whether a role holds numbers with an order, in both samples.
+    """Return whether a role holds ordered numbers in both samples, not classes.
 
     Raises
     ------
     RequestError
-        If it holds numbers in one sample and classes in the other, or texts in one only.
+        If it holds numbers in one sample and classes in the other, or texts in only one.
     """
     kinds = {sample.is_number(role) for sample in samples}
     texts = {sample.binding.role[role].kind in ("text", "enum", "uuid") for sample in samples}
@@ -82,23 +82,24 @@ def count_both(
     Parameters
     ----------
     role : str
-        Its name.
+        The name of the role.
     samples : sequence of Sample
-        The samples.
+        The reference and the current sample.
     bits : int or None
-        The significant bits of numbers, 0 where they are exact; None for categories.
+        The significant bits of numbers, 0 if they are exact; None for categories.
 
     Yields
     ------
     tuple of Source and sequence of polars.DataFrame
-        A table of the embedded engine, the rows of ``drift_categories`` or ``drift_scores``
-        (without the ends of exact numbers), and the sizes of both samples; see `Counts`.
+        A table of the embedded engine with the rows of ``drift_categories`` or ``drift_scores``
+        (without the columns ``lowest`` and ``highest`` for exact numbers), and the sizes of both
+        samples; see `Counts`.
     """
     from sqleval.engines.kept import keep_rows  # late: it imports DuckDB
 
     with ExitStack() as kept:
         with ExitStack() as stack:
-            # One after the other: frames of both samples are registered under the same name.
+            # Not at once, because frames of both samples are registered under the same name.
             sides = [stack.enter_context(each.count_rows(role, bits or 0)) for each in samples]
             sizes = _agree_on_keys([side.sizes for side in sides], samples)
             sql = _write_both(sides, sizes, samples, bits)
@@ -118,14 +119,14 @@ def _write_both(
     keys = samples[0].binding.keys
     parts: list[str] = []
     for side, its_sizes, side_name in zip(sides, sizes, names, strict=True):
-        # A column without any value fits every type only as the constant.
+        # A column without any value must be the constant NULL, which fits every type.
         items = {key: "NULL" if _is_missing(its_sizes, key) else key for key in keys}
         items |= {value: "value"} | {end: end for end in ends}
         items |= {name: "weight" if name == side_name else "0" for name in names}
         valid = f"FROM {side.table.relation}\nWHERE value IS NOT NULL AND weight > 0"
         parts.append(select(items, valid))
     groups = {name: name for name in (*keys, value, *ends)}
-    # DuckDB sums whole numbers to those of 16 bytes, which are twice as large to sort.
+    # DuckDB sums whole numbers as 16 bytes, twice as many to sort.
     kind = "DOUBLE" if any(sample.is_weighted for sample in samples) else "BIGINT"
     sums = {name: f"CAST(SUM({name}) AS {kind})" for name in names}
     places = ", ".join(str(i) for i in range(1, len(groups) + 1))
@@ -148,9 +149,9 @@ def measure_role(
     role, samples, bits
         As for `count_both`.
     table, sizes
-        What it yields.
+        The results of `count_both`.
     measures : sequence of Measure
-        What to compute.
+        The measures to compute.
     """
     keys = list(samples[0].binding.keys)
     is_number = bits is not None
@@ -163,7 +164,7 @@ def measure_role(
 
 
 def _is_missing(sizes: pl.DataFrame, key: str) -> bool:
-    """Whether no row has a key."""
+    """Return whether a key is NULL in all rows."""
     return sizes[key].null_count() == sizes.height
 
 
@@ -176,7 +177,7 @@ def measure_mix(
     by = keys[: len(binding.by)]
     if binding.sets:
         sizes = [side.filter(pl.col(binding.set_key) != OVERALL) for side in sizes]
-    # A missing key is a category, and no text of another one.
+    # A missing key is a category of its own, which no text of another one equals.
     texts = [pl.format("={}", pl.col(key).cast(pl.String)).fill_null("-") for key in by]
     category = pl.concat_str(texts, separator="|")
     names, _ = _CATEGORY_COLUMNS
@@ -213,7 +214,7 @@ def _agree_on_keys(
     Raises
     ------
     RequestError
-        If a key is of one kind in the reference and of another one in the current sample.
+        If the types of a key in the two samples have no common type.
     """
     binding = samples[0].binding
     common_types: dict[str, Any] = {}
@@ -236,7 +237,7 @@ def _agree_on_keys(
 
 
 def _find_common_type(one: pl.DataType, other: pl.DataType) -> Any:
-    """Return a type that holds the values of both, None if they are of two kinds."""
+    """Return a type that holds the values of both types, or None if there is none."""
     both = (one, other)
     if all(each.is_numeric() or each == pl.Boolean for each in both):
         if not all(each.is_integer() or each == pl.Boolean for each in both):
@@ -255,7 +256,7 @@ def _find_common_type(one: pl.DataType, other: pl.DataType) -> Any:
 
 
 def _count_rows(sizes: Sequence[pl.DataFrame], keys: Sequence[str]) -> pl.DataFrame:
-    """Return the rows of each slice with and without a value, in both samples."""
+    """Count the rows of each slice with and without a value, in both samples."""
     parts = [
         side.select(*keys, "n", "has_value", side=pl.lit(name))
         for side, name in zip(sizes, ("reference", "current"), strict=True)
@@ -273,7 +274,7 @@ def _count_rows(sizes: Sequence[pl.DataFrame], keys: Sequence[str]) -> pl.DataFr
 def _add_sizes(
     values: pl.DataFrame, sizes: pl.DataFrame, keys: Sequence[str], measures: Sequence[Measure]
 ) -> pl.DataFrame:
-    """Return a row per slice and measure, also where there is no value."""
+    """Return a row per slice and measure, also for slices without a value."""
     names = [each.text for each in measures]
     listed = pl.DataFrame({"place": range(len(names)), "metric": names}).cast({"place": pl.Int32})
     values = values.with_columns(
@@ -331,7 +332,7 @@ def _describe(
 
 
 def _write_noise(samples: Sequence[Sample], measures: Sequence[Measure]) -> pl.Expr:
-    """Return about what each measure would be if both samples had the same distribution.
+    """Return the approximate value of each measure for two samples of one distribution.
 
     With k categories, the sum over them of (q - p)^2 / p has the mean (k - 1) (1 / n + 1 / m):
     chi-squared. For small differences PSI is this sum, the divergence of Jensen and Shannon

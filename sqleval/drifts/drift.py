@@ -1,4 +1,4 @@
-"""`drift`: how far scores, predictions, labels and the mix of slices are from a reference."""
+"""Measures how far scores, predictions, labels and the mix of slices are from a reference."""
 
 from __future__ import annotations
 
@@ -48,46 +48,46 @@ def drift(
     current_where: str | None = None,
     bins: int | None = None,
 ) -> pl.DataFrame:
-    """Return how far the distributions of a current sample are from those of a reference.
+    """Return how far the distributions of a current sample are from a reference.
 
-    No label is needed: name the columns that there are.
+    No label is needed: name the columns that the samples have.
 
     Parameters
     ----------
     reference, current : path, frame, table or Predictions
-        The two samples: what `scan` takes as a source, states (as files or frames), or the
-        predictions of `scan` and `from_state`, which bring their columns and slices.
+        The two samples: sources as for `scan`, states (as files or frames), or the predictions of
+        `scan` and `from_state`, which have their own columns and slices.
     metrics : str or sequence of str, optional
-        ``psi``, ``ks``, ``jensen_shannon``, ``wasserstein``, ``hellinger``; all if left out. The
-        shares that ``psi``, ``jensen_shannon`` and ``hellinger`` compare are those of classes and
-        slices, or of 10 bins of a number between quantiles of the reference:
-        ``"psi(bins=20)"``. An empty bin counts as a share of 0.0001 in ``psi``:
-        ``"psi(empty=0.001)"``.
+        ``psi``, ``ks``, ``jensen_shannon``, ``wasserstein``, ``hellinger``; all by default.
+        ``psi``, ``jensen_shannon`` and ``hellinger`` compare the shares of classes or slices, and
+        for a number the shares of 10 bins between quantiles of the reference; another number of
+        bins is ``"psi(bins=20)"``. An empty bin counts as a share of 0.0001 in ``psi``; another
+        share is ``"psi(empty=0.001)"``.
     score, label, prediction : str, optional
-        The columns to compare. A score and a real number have an order, and so ``ks`` and
-        ``wasserstein``; of classes there are only shares.
+        The columns to compare. ``ks`` and ``wasserstein`` need an order, which scores and real
+        numbers have; classes only have shares.
     weight : str, optional
         Non-negative weights.
     positive : scalar, optional
-        The positive value of the label, where one sample is a state of two classes.
+        The positive value of the label, if one sample is a state of two classes.
     by : str, sequence of str, or mapping
-        Slice keys, as for `scan`: the drift within each slice. The distribution ``mix`` is the
-        shares of the slices themselves.
+        Slice keys, as for `scan`: drift is measured in each slice. The distribution ``mix`` has
+        the shares of the slices themselves.
     sets : str or sequence of sequence of str, optional
         Sets of the keys, as for `scan`; ``"overall"`` adds all rows.
     where, reference_where, current_where : str, optional
         SQL conditions on both samples, and on one of them.
     bins : int, optional
-        Round scores to this many significant bits, as for `Predictions.evaluate`, which is
-        faster. States are rounded already.
+        Round scores to this many significant bits, as for `Predictions.evaluate`, to be faster.
+        The scores of states are rounded already.
 
     Returns
     -------
     polars.DataFrame
         The slice keys, then ``distribution`` (``score``, ``prediction``, ``label`` or ``mix``),
-        ``metric``, ``value``, ``low`` and ``high`` (which contain the value of the unrounded
-        scores), ``noise`` (about what the value would be without drift, from rows as few as
-        these), ``n_reference`` and ``n_current`` (rows with a value), ``missing_reference`` and
+        ``metric``, ``value``, ``low`` and ``high`` (bounds of the value of unrounded scores),
+        ``noise`` (the approximate value without drift, for these numbers of rows),
+        ``n_reference`` and ``n_current`` (rows with a value), ``missing_reference`` and
         ``missing_current`` (rows without), ``method`` and ``note``.
 
     Raises
@@ -95,7 +95,7 @@ def drift(
     RequestError
         For an unknown measure or column, or samples that cannot be compared.
     DataError
-        For weights that are missing or negative, or a positive value that no row has.
+        If weights are missing or negative, or no row has the positive value.
     SourceError
         If a sample cannot be read.
 
@@ -145,7 +145,7 @@ def _check_positive(samples: Sequence[Sample], positive: object) -> None:
 
 
 def _join(*conditions: str | None) -> str | None:
-    """Return the condition that all of these hold."""
+    """Join conditions by AND; return None if there are none."""
     return " AND ".join(f"({each})" for each in conditions if each is not None) or None
 
 
@@ -173,11 +173,11 @@ def compare_samples(
     samples : sequence of Sample
         The reference and the current sample.
     measures : sequence of Measure
-        What to compute.
+        The measures to compute.
     bins : int, optional
-        The significant bits that scores are rounded to.
+        The significant bits to which scores are rounded.
     only : str, optional
-        Only this distribution.
+        The only distribution to measure.
 
     Raises
     ------
@@ -208,7 +208,7 @@ def compare_samples(
         parts.append(measure_mix(sizes, samples, of_shares))
     if not parts:
         named = ", ".join(each.text for each in measures)
-        raise RequestError(f"{named}: needs values with an order, a score or a real number")
+        raise RequestError(f"{named} needs values with an order: a score or a real number")
     keys = first.binding.keys
     frame = pl.concat(parts, how="vertical_relaxed")
     frame = frame.sort([*first.binding.keys_in_order], nulls_last=True, maintain_order=True)

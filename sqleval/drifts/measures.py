@@ -1,4 +1,4 @@
-"""The measures of drift as statements over the counts of two samples."""
+"""Computes measures of drift by statements over the counts of two samples."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from sqleval.engines.embedded import embedded
 from sqleval.errors import RequestError
 from sqleval.sources.source import Source
 
-#: The measures of the shares of categories; the others are of the order of numbers.
+#: Measures that compare shares of categories; the others compare ordered numbers.
 OF_SHARES = ("psi", "jensen_shannon", "hellinger")
 MEASURES = ("psi", "ks", "jensen_shannon", "wasserstein", "hellinger")
-#: The beginning of the names of the SQL files.
+#: Prefix of the names of the SQL files.
 _PREFIX = "drift_"
 _BINS = "drift_quantile_bins"
 _CATEGORIES = "drift_categories"
@@ -36,7 +36,7 @@ class Measure(NamedTuple):
     Attributes
     ----------
     text : str
-        The measure as it was asked for, such as ``psi(bins=20)``.
+        The measure as requested, such as ``psi(bins=20)``.
     name : str
         One of `MEASURES`.
     values : mapping
@@ -49,12 +49,12 @@ class Measure(NamedTuple):
 
     @property
     def is_of_shares(self) -> bool:
-        """Whether it compares the shares of categories."""
+        """Whether the measure compares shares of categories."""
         return self.name in OF_SHARES
 
 
 def parse_measures(texts: Sequence[str] | None) -> list[Measure]:
-    """Parse measures such as ``psi(bins=20)``; all of them if None.
+    """Parse measures such as ``psi(bins=20)``; None means all measures.
 
     Raises
     ------
@@ -76,7 +76,7 @@ def _parse_measure(text: str) -> Measure:
         near = find_nearest(name, MEASURES) or f"; use {', '.join(MEASURES)}"
         raise RequestError(f"no measure of drift called {name!r}{near}")
     parameters = dict(options)
-    # The note on which bins hold the scores is that of the measure of their shares.
+    # bins= is a parameter of the file of bins, which the file of the measure reads.
     bins = {"bins": parameters.pop("bins")} if name in OF_SHARES and "bins" in parameters else {}
     checked = check_parameters(_PREFIX + name, parameters, catalogue)
     values = dict(checked)
@@ -92,7 +92,7 @@ def _parse_measure(text: str) -> Measure:
 
 
 class _Writer:
-    """Writes files into one statement, each file and set of parameters once."""
+    """Places files in one statement, once for each set of parameters."""
 
     def __init__(self, keys: Sequence[str], *, is_number: bool) -> None:
         self.keys = keys
@@ -102,7 +102,7 @@ class _Writer:
         self._placed: dict[object, str] = {}
 
     def place(self, name: str, values: Mapping[str, Value]) -> str:
-        """Write a file and what it reads; return the name of its CTE."""
+        """Place a file and the files that it reads; return the name of its CTE."""
         if name == _CATEGORIES and self._is_number:
             name = _BINS
         if name in CONTRACT:
@@ -134,7 +134,7 @@ def write_statement(
     Parameters
     ----------
     measures : mapping of int to Measure
-        What to compute, by its place in the result.
+        The measures to compute, by their place in the result.
     keys : sequence of str
         The columns of the slice keys.
     is_number : bool
@@ -166,22 +166,22 @@ def measure(
     is_number: bool,
     objects: Mapping[str, object] | None = None,
 ) -> pl.DataFrame:
-    """Return the measures of counts by slice: ``place`` in the list, ``drift`` and bounds.
+    """Return the measures by slice: ``place`` in the list of measures, ``drift`` and bounds.
 
     Parameters
     ----------
     measures : sequence of Measure
-        What to compute.
+        The measures to compute.
     counts : str
         A SELECT of the rows of ``drift_scores`` or ``drift_categories``.
     table : Source
-        What it reads.
+        The table that it reads.
     keys, is_number
         As for `write_statement`.
     objects : mapping, optional
-        The objects to register for it.
+        The objects to register for the table.
     """
-    # A statement for each way to sort the scores: several sorts at once share the memory limit.
+    # One statement for each sort order, because several sorts at once share the memory limit.
     together: dict[object, dict[int, Measure]] = {}
     for place, each in enumerate(measures):
         order = ("shares", each.values.get("bins")) if each.is_of_shares else each.name

@@ -37,9 +37,9 @@ from sqleval.states.reading import open_states
 
 #: The roles whose distributions are compared, in the order of the result.
 DISTRIBUTIONS = ("score", "prediction", "label")
-#: The columns by which a table is known as a state.
+#: A table with these columns is a state.
 _OF_STATE = ("definition", "used", "n")
-#: The arguments that columns of rows have, and states and predictions do not.
+#: Arguments for the columns of rows; states and predictions have their own columns.
 _OF_ROWS = ("score", "prediction", "label", "weight", "positive")
 
 
@@ -49,8 +49,8 @@ class Counts(NamedTuple):
     Attributes
     ----------
     table : Source
-        A table of the embedded engine: the slice keys, ``value`` (NULL where a row has none),
-        ``lowest`` and ``highest`` (of the numbers of a bin, where there are bins), ``n`` (rows),
+        A table of the embedded engine: the slice keys, ``value`` (NULL if it is missing),
+        ``lowest`` and ``highest`` (the extremes of a bin, if there are bins), ``n`` (rows),
         ``weight``, and ``wrong`` (rows with a wrong weight).
     sizes : polars.DataFrame
         The slice keys, ``has_value``, ``n`` and ``weight`` of all values together.
@@ -61,12 +61,12 @@ class Counts(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """One of two samples.
+    """The reference or the current sample.
 
     Attributes
     ----------
     name : str
-        What messages call it: ``reference`` or ``current``.
+        Its name in messages: ``reference`` or ``current``.
     input : Input
         The bound rows, or states.
     """
@@ -81,18 +81,18 @@ class Sample(NamedTuple):
 
     @property
     def bits(self) -> int:
-        """The significant bits of its scores where it is a state; 0 where it has rows."""
+        """The significant bits of the scores of a state; 0 for rows."""
         return self.binding.state.bits if self.binding.state is not None else 0
 
     @property
     def roles(self) -> tuple[str, ...]:
         """The roles whose distributions it has."""
         if self.binding.state is not None and self.binding.has_values:
-            return ()  # Of values a state has sums.
+            return ()  # A state of a regression holds sums, so its distributions are lost.
         return tuple(role for role in DISTRIBUTIONS if role in self.binding.role)
 
     def is_number(self, role: str) -> bool:
-        """Whether the values of a role are numbers whose order and distance count."""
+        """Return whether the values of a role are numbers with an order and distances."""
         return role == "score" or self.binding.has_values
 
     @contextmanager
@@ -104,12 +104,12 @@ class Sample(NamedTuple):
         role : str
             One of `DISTRIBUTIONS`.
         bits : int
-            The significant bits that numbers are rounded to; 0 for exact numbers.
+            The significant bits to which numbers are rounded; 0 for exact numbers.
 
         Yields
         ------
         Counts
-            The counts, which are gone afterwards.
+            The counts, which are dropped afterwards.
 
         Raises
         ------
@@ -143,7 +143,7 @@ class Sample(NamedTuple):
         return set(values["value"].drop_nulls())
 
     def _write_counts(self, role: str, bits: int) -> str:
-        """Return the statement of the rows per slice and value; see `Counts`."""
+        """Return the statement that counts rows per slice and value; see `Counts`."""
         binding = self.binding
         is_state = binding.state is not None
         also = {"_rows": "s.n", "_usable": "s.used"} if is_state else {}
@@ -158,7 +158,7 @@ class Sample(NamedTuple):
         return write_with(ctes, select(items | ends | self._write_sums(), rest))
 
     def _write_sums(self) -> dict[str, str]:
-        """Return the SQL of the rows of a group, their weight, and those with a wrong weight."""
+        """Return SQL for a group's rows, their weight, and the rows with a wrong weight."""
         weight = write_weight(self.binding)
         n = "SUM(_rows)" if self.binding.state is not None else "COUNT(*)"
         n = f"SUM({weight})" if self.binding.has_counts else n
@@ -179,11 +179,11 @@ class Sample(NamedTuple):
         return self.binding.is_weighted
 
     def _write_value(self, role: str, bits: int) -> tuple[str, dict[str, str]]:
-        """Return the SQL of a value, NULL where it is missing, and that of the ends of its bin."""
+        """Return SQL for a value (NULL if it is missing), and for the ends of its bin."""
         is_state = self.binding.state is not None
         valid = write_present_test(role, self.binding.role[role].type, finite=False)
         if is_state and role != "score":
-            valid = "_usable"  # A state of two classes has a missing label as 0.
+            valid = "_usable"  # A state of two classes stores a missing label as 0.
         if not self.is_number(role):
             return f"CASE WHEN {valid} THEN {self._write_category(role)} END", {}
         number = f"CAST({role} AS DOUBLE)"
@@ -194,29 +194,29 @@ class Sample(NamedTuple):
         return f"CASE WHEN {valid} THEN {value} END", ends
 
     def _write_category(self, role: str) -> str:
-        """Return the SQL of a class as a text."""
+        """Return SQL for a class as a text."""
         if self.binding.has_two_classes:
             return f"CAST({rows.write_zero_or_one(self.binding, role)} AS VARCHAR)"
-        # A number and a truth value have the same text whatever their types are.
+        # Equal numbers or truth values get the same text, whatever their types.
         return write_canonical(role, self.binding.role[role].type, "number", self.binding.dialect)
 
 
 def keep_stream(source: object) -> object:
-    """Return a source that can be read again: a stream is read into a frame."""
+    """Return a source that can be read twice; a stream is read into a frame."""
     is_named = isinstance(source, (str, os.PathLike, Predictions))
     is_stream = not is_named and open_source(source, name="_sqleval_both").once
     return pl.DataFrame(cast("Any", source)) if is_stream else cast("object", source)
 
 
 def open_sample(source: object, name: str, roles: Mapping[str, Any]) -> Sample:
-    """Open one of two samples: rows, a state, or predictions.
+    """Open the reference or the current sample: rows, a state, or predictions.
 
     Parameters
     ----------
     source : path, frame, table or Predictions
-        What `sqleval.drift` takes.
+        As for `sqleval.drift`.
     name : str
-        What messages call it: ``reference`` or ``current``.
+        Its name in messages: ``reference`` or ``current``.
     roles : mapping
         ``score``, ``label``, ``prediction``, ``weight``, ``positive``, ``by``, ``sets``, ``where``.
 
@@ -230,7 +230,7 @@ def open_sample(source: object, name: str, roles: Mapping[str, Any]) -> Sample:
         return _create_sample(name, source)
     opened = open_source(source, name=f"_sqleval_{name}")
     if opened.once:
-        source = pl.DataFrame(cast("Any", source))  # The rows are read once per distribution.
+        source = pl.DataFrame(cast("Any", source))  # Each distribution reads the rows again.
         opened = open_source(source, name=f"_sqleval_{name}")
     _, columns = embedded().describe(opened)
     if not all(column in columns for column in _OF_STATE):
@@ -245,10 +245,10 @@ def open_sample(source: object, name: str, roles: Mapping[str, Any]) -> Sample:
 
 
 def _refuse_arguments(name: str, what: str, arguments: list[str], roles: Mapping[str, Any]) -> None:
-    """Raise if an argument is given that a sample has by itself."""
+    """Raise if an argument is given that the sample already defines."""
     for argument in arguments:
         if roles.get(argument) not in (None, ()):
-            advice = ", and give rows beside it by sqleval.scan" if what == "predictions" else ""
+            advice = ", and open the other sample by sqleval.scan" if what == "predictions" else ""
             raise RequestError(
                 f"{name} is {what}, which has its own columns; leave out {argument}={advice}"
             )
@@ -273,7 +273,7 @@ def _create_sample(name: str, predictions: Predictions) -> Sample:
 def _bind_rows(
     opened: Any, columns: Mapping[str, Column], name: str, roles: Mapping[str, Any]
 ) -> Sample:
-    """Return the sample of rows, of which no label is needed."""
+    """Return the sample of rows; no label is needed."""
     named = {role: roles[role] for role in (*DISTRIBUTIONS, "weight") if roles[role] is not None}
     first = next((named[role] for role in DISTRIBUTIONS if role in named), None)
     if first is None:
@@ -282,9 +282,9 @@ def _bind_rows(
         if not isinstance(column, str):
             raise RequestError(f"{role}={column!r} must be the name of one column")
     for role, column in named.items():
-        find_column(columns, column, role, opened.label)  # An error names the role as it is given.
+        find_column(columns, column, role, opened.label)  # The error then names the right role.
     _refuse_quantiles(roles["by"], columns, opened.label)
-    # Any column stands for the label until the roles are known.
+    # Binding needs a label, so any column stands in until the roles are bound.
     stand_in = {"label": first, "prediction": first, "task": "multiclass"}
     rows_and_keys = {key: roles[key] for key in ("sets", "where")} | {"by": roles["by"] or ()}
     predictions = bind_source(opened, None, stand_in | rows_and_keys, is_provisional=True)
@@ -302,7 +302,7 @@ def _bind_rows(
     )  # fmt: skip
     binding = replace(
         predictions.binding,
-        # Without a positive value, 0 and 1 are two of several classes.
+        # Without a positive value, 0 and 1 count as two of several classes.
         task=read_drift_task(classes, positive, look),
         roles=role_columns,
         positive=positive,
@@ -319,7 +319,7 @@ def _bind_rows(
 def _check_numbers(
     name: str, roles: Sequence[tuple[str, Column]], predictions: Predictions
 ) -> None:
-    """Raise if a score or a weight is no number."""
+    """Raise if a score or a weight is not a number."""
     for role, column in roles:
         if role in ("score", "weight") and not (is_number(column.type) or column.kind == "boolean"):
             check_has_rows(predictions.source, embedded())
@@ -332,12 +332,12 @@ def _check_numbers(
 
 
 def _refuse_quantiles(by: object, columns: Mapping[str, Column], where: str) -> None:
-    """Raise if slices are intervals that each sample would have its own ends of."""
+    """Raise if slices are quantiles, whose ends would differ between the samples."""
     if not isinstance(by, Mapping):
         return
     for key in parse_slice_keys(cast("Mapping[str, str]", by), columns, where):
         if key.intervals:
             raise RequestError(
-                f"by={key.name!r}: qcut() would find other ends in each sample; give the ends with "
-                "cut()"
+                f"by={key.name!r}: the ends of qcut() would differ between the samples; give the "
+                "ends with cut()"
             )

@@ -1,4 +1,4 @@
-"""Finds state files that would count rows twice: copies, and two files of a period of one job."""
+"""Finds state files that would count rows twice: copies, and two files of a job's period."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from sqleval.engines.embedded import embedded
 from sqleval.errors import SourceError
 from sqleval.sources.source import Source
 
-#: The key of a file's metadata that names the job that has written it, one file a period.
+#: Key of a file's metadata that names the job. A job writes one file per period.
 OWNER = "sqleval.job"
 
 
 def refuse_copies(files: Sequence[str]) -> None:
-    """Raise `SourceError` if local files with periods count rows twice; it names two of them.
+    """Raise `SourceError`, naming two files, if local files with periods count rows twice.
 
-    States that were built by hand may share a period, as each may be of a part of its rows.
+    States that were built by hand may share a period, because each may hold a part of its rows.
     """
     for one, other, why in (*_find_equal_files(files), *_find_shared_periods(files)):
         raise SourceError(
@@ -31,7 +31,7 @@ def refuse_copies(files: Sequence[str]) -> None:
 
 
 def _find_equal_files(files: Sequence[str]) -> Iterator[tuple[str, str, str]]:
-    """Yield pairs of files with the same bytes, unless they have no rows."""
+    """Yield pairs of files with rows and with the same bytes."""
     of_size: dict[int, list[str]] = {}
     for file in files:
         of_size.setdefault(Path(file).stat().st_size, []).append(file)
@@ -46,7 +46,7 @@ def _find_equal_files(files: Sequence[str]) -> Iterator[tuple[str, str, str]]:
 
 
 def _find_shared_periods(files: Sequence[str]) -> Iterator[tuple[str, str, str]]:
-    """Yield pairs of files of one job with the same period, of which it writes one file."""
+    """Yield pairs of files of one job that share a period."""
     of_job: dict[str, list[str]] = {}
     for file in files:
         owner = pl.read_parquet_metadata(file).get(OWNER)

@@ -32,15 +32,15 @@ def write_state(frame: pl.DataFrame, path: str, metadata: dict[str, str] | None 
     EngineError
         If the disk is full, or an object store fails.
     """
-    # Snappy makes the file a tenth larger than zstd would, and it is read in three quarters of the
-    # time. A row group is read by one thread, and skipped where none of its periods is selected.
+    # With Snappy the file is a tenth larger than with zstd, but is read in three quarters of the
+    # time. One thread reads a row group, or skips it if none of its periods is selected.
     options: Any = {"compression": "snappy", "row_group_size": 20_480}
     try:
         if is_remote(path):
             # An object store writes a file whole.
             frame.write_parquet(path, metadata=metadata, **options)
             return
-        # Polars writes no checksums, which `verify=True` checks.
+        # PyArrow, because Polars does not write the checksums that `verify=True` checks.
         parquet: Any = import_module("pyarrow.parquet")
         table = cast("Any", frame).to_arrow()
         with replace_file(path, lock=True) as draft:
@@ -54,7 +54,7 @@ def write_state(frame: pl.DataFrame, path: str, metadata: dict[str, str] | None 
 
 
 def read_state_table(path: str, table: str) -> pl.DataFrame:
-    """Return the rows of a state that is a table of a DuckDB file.
+    """Read a state from a table of a DuckDB file.
 
     Raises
     ------

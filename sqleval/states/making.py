@@ -1,4 +1,4 @@
-"""Builds states: counts and sums per slice, period and score bin, as one statement."""
+"""Writes the statement that builds a state: counts and sums per slice, period and score bin."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from sqleval.errors import RequestError
 from sqleval.sources.source import Source
 
 VERSION = 2
-#: The columns that a state has besides its slice keys and sums.
+#: Columns of a state besides its slice keys and sums.
 RESERVED_COLUMNS = (
     "label", "prediction", "score", "score_low", "score_high", "n", "weight", "squares", "used",
     "definition",
@@ -48,7 +48,7 @@ RESERVED_COLUMNS = (
 
 
 class State(NamedTuple):
-    """The statement that returns a state's rows, the binding it reads, and the column types."""
+    """The statement that returns a state's rows, its binding, and the types of its columns."""
 
     binding: Binding
     statement: Statement
@@ -66,7 +66,7 @@ def _list_kept(binding: Binding) -> tuple[str, ...]:
 def _describe_roles(
     binding: Binding, label: str, timezone: str | None
 ) -> tuple[tuple[str, str], ...]:
-    """Return the columns and options that the rows of two states must share to be merged."""
+    """Return the columns and options in which states must agree to be merged."""
     kept = _list_kept(binding)
     described = {
         f"{ROLE_PREFIX}{role}" if role in kept else role: column.name
@@ -100,7 +100,7 @@ def _add_period(
 ) -> Binding:
     """Return the binding with the key ``period``, if ``grain=`` is given."""
     if (grain is None) != (time is None):
-        raise RequestError("grain= and time= go together: how long a period is, and its column")
+        raise RequestError("grain= (length of a period) and time= (its column) need each other")
     if grain is None or time is None:
         return binding
     if timezone is not None and timezone not in available_timezones():
@@ -118,13 +118,13 @@ def _check_input(binding: Binding) -> None:
         what = "counts= or over="
         if binding.classes:
             what = "a score per class; prediction= takes the predicted class, of several models too"
-        raise RequestError(f"a state is of a score or a decision, not of {what}")
+        raise RequestError(f"a state holds a score or a decision, not {what}")
     if not binding.has_queries and (lost := find_unsupported(binding.further)) is not None:
         raise RequestError(f"a state does not keep the values of {lost}=: leave it out")
     if binding.is_expected:
-        raise RequestError("a state holds labels, and expected= has none")
+        raise RequestError("a state holds labels, but expected= has none")
     if binding.sets:
-        raise RequestError("a state has all slice keys; sets= chooses among them afterwards")
+        raise RequestError("a state has all slice keys; use sets= when you evaluate it")
     if binding.state is not None:
         raise RequestError("these rows are a state already; build states from predictions")
 
@@ -163,7 +163,7 @@ def build_state(
     for each in requests:
         if each.depends_on("class_scores"):
             raise RequestError(f"{each.name} needs a score per class, which a state does not hold")
-    # Placing the metrics collects the sums that they need, in rows.columns_by_description.
+    # Placing the metrics collects the sums they need in rows.columns_by_description.
     _, _, checks = write_metrics(builder, requests, 0.95 if ci else None)
     rows.place_audit(builder, checks)
     label_type = _find_label_type(binding)
@@ -228,12 +228,12 @@ def _find_further_type(binding: Binding, role: str, engine: Engine) -> dict[str,
 
 
 def order_keys(keys: Sequence[str]) -> list[str]:
-    """Return the keys that a state's rows are sorted by: the period first."""
+    """Return the keys by which a state's rows are sorted, the period first."""
     return sorted(keys, key=lambda key: key != "period")
 
 
 def _find_exact_type(binding: Binding) -> str | None:
-    """Return the type of the scores, if a DOUBLE may not hold them exactly."""
+    """Return the type of the scores if DOUBLE may round them, else None."""
     kinds = {column.type for column in binding.score_columns}
     if all(map(is_integer, kinds)):
         return "HUGEINT"
@@ -259,12 +259,12 @@ def _write_statement(
         for end in ("score", "score_low", "score_high"):
             items[end] = f"CAST(r.{end} AS DOUBLE)"
             types[end] = pl.Float64()
-        # Two different scores that round to the same DOUBLE must not look like one score.
+        # Different scores that round to the same DOUBLE must not look like one score.
         low, high = items["score_low"], items["score_high"]
         is_rounded = f"(r.score_low < r.score_high AND {low} = {high})"
         kind = _find_exact_type(binding)
         for end in ("score_low", "score_high") if kind else ():
-            # The score that rounds to the same DOUBLE may be in another row, or another state.
+            # Another row or state may hold another score that rounds to the same DOUBLE.
             is_rounded += f" OR TRY_CAST({items[end]} AS {kind}) IS DISTINCT FROM r.{end}"
         items["score_high"] = (
             f"{high} + CASE WHEN {is_rounded} THEN ABS({high}) * 2.3e-16 ELSE 0e0 END"

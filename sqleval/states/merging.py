@@ -1,4 +1,4 @@
-"""Merges states: adds up the rows that have the same keys, label and bin."""
+"""Merges states by adding up rows with the same keys, label and bin."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sqleval.states.reading import name_ending, open_states, read_definition
 
 
 def _refuse_divided(source: Source, definition: Definition) -> None:
-    """Raise `RequestError` if a query is in several rows, whose values cannot be added up."""
+    """Raise `RequestError` if a query has several rows, because their values cannot be added up."""
     keys = [f"s.{quote(name)}" for name in definition.keys]
     groups = "\nGROUP BY " + ", ".join(keys) if keys else ""
     counted = f"SELECT COUNT(s.query) - COUNT(DISTINCT s.query) AS n\nFROM {source.relation} AS s"
@@ -30,9 +30,9 @@ def _refuse_divided(source: Source, definition: Definition) -> None:
 
 
 def merge_states(states: object, *, verify: bool = False) -> pl.LazyFrame:
-    """Merge states: one row for all that have the same keys, label and bin.
+    """Merge states into one row for each combination of keys, label and bin.
 
-    With ``verify``, the page checksums of local files are checked before they are read.
+    ``verify`` checks the page checksums of local files before they are read.
 
     Raises
     ------
@@ -45,7 +45,7 @@ def merge_states(states: object, *, verify: bool = False) -> pl.LazyFrame:
     source, columns, definition = read_definition(source)
     if TASKS[definition.task].has_queries:
         _refuse_divided(source, definition)
-    # The integer columns are the same for all rows of a bin; the others are sums.
+    # Integer columns have one value in all rows of a bin; the other columns are sums.
     shared = [name for name in definition.columns if columns[name].kind in ("integer", "hugeint")]
     roles = [role for role in ("label", "prediction", "score") if role in columns]
     keys = [*definition.keys, *roles, *definition.further, "used", *shared]
@@ -60,14 +60,14 @@ def merge_states(states: object, *, verify: bool = False) -> pl.LazyFrame:
     for name in sums:
         variance, centre = name_ending(name, VARIANCE), name_ending(name, CENTRE)
         if variance in sums:
-            # With weights, squares of weights and the mean by these.
+            # With weights, deviations are weighted by squared weights, around the mean by these.
             has_centre = centre in sums and SQUARES in sums
             by, total = (f"s.{SQUARES}", centre) if has_centre else (weight, name)
             mean = f"(s.{quote(total)} / NULLIF({by}, 0))"
             items[quote(variance)] += f" + COALESCE({write_squared_deviations(by, mean)}, 0e0)"
     items["definition"] = write_literal(json.dumps(definition._asdict()))
     groups = [str(i) for i, _ in enumerate(keys, start=1)]
-    # Rows of weight zero do not move the bounds of a bin.
+    # Rows of weight zero are kept apart, so that they do not widen the bounds of a bin.
     groups += ["SIGN(s.weight)"] if "weight" in columns else []
     order = [f"s.{quote(key)} NULLS LAST" for key in order_keys(definition.keys)]
     sql = select(items, f"FROM {source.relation} AS s\nGROUP BY {', '.join(groups)}", order)

@@ -1,4 +1,4 @@
-"""Opens states and reads their definition, which says what their rows are."""
+"""Opens states, and reads the definition that describes their rows."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from sqleval.sources.verify import verify_source
 from sqleval.states.copies import refuse_copies
 from sqleval.states.making import VERSION
 
-#: The parts of the definition that must be the same in all states that are merged.
+#: Parts of the definition that must be equal in states that are merged.
 _MUST_AGREE = ("version", "task", "bits", "grain", "roles")
 
 
 def name_ending(column: str, ending: str) -> str:
-    """Return the name of a sum of a state with an ending, such as that of its squared deviations.
+    """Add an ending to the name of a state's sum, before its parameters.
 
     Examples
     --------
@@ -41,7 +41,7 @@ def name_ending(column: str, ending: str) -> str:
 
 
 def _read_definitions(source: Source, columns: Columns) -> list[tuple[Definition, int]]:
-    """Return the definitions of a source, and the number of rows of each."""
+    """Return the definitions in a source, and the number of rows of each."""
     for name in ("definition", "n", "used"):
         if name not in columns:
             raise SourceError(
@@ -72,11 +72,11 @@ def merge_definitions(source: Source, columns: Columns) -> Definition:
     SourceError
         If the source is not a state, or has no rows.
     RequestError
-        If its states cannot be merged; the message says in what they differ.
+        If its states cannot be merged; the message names the difference.
     """
     definitions = [definition for definition, _ in _read_definitions(source, columns)]
     if not definitions:
-        raise SourceError(f"{source.label} has no rows, and so no definition of a state")
+        raise SourceError(f"{source.label} has no rows, so it has no definition of a state")
     first = definitions[0]
     if first.version != VERSION:
         raise RequestError(
@@ -86,7 +86,7 @@ def merge_definitions(source: Source, columns: Columns) -> Definition:
     for other in definitions[1:]:
         _check_agreement(first, other, source.label)
     keys = [key for key in first.keys if all(key in each.keys for each in definitions)]
-    # One name of several expressions: the slices of one state are not those of another.
+    # Leave out keys whose expressions differ, because their slices are not the same.
     texts = {key: {each.expressions.get(key) for each in definitions} for key in keys}
     apart = {f"{KEY_PREFIX}{key}": "" for key in keys if len(texts[key]) > 1}
     sums = [name for name in first.columns if all(name in each.columns for each in definitions)]
@@ -128,7 +128,7 @@ def read_definition(source: Source) -> tuple[Source, dict[str, Column], Definiti
     SourceError
         If a source is not a state, or cannot be read.
     RequestError
-        If the states cannot be merged; the message says in what they differ.
+        If the states cannot be merged; the message names the difference.
     """
     source, columns = embedded().describe(source)
     if source.check is not None:
@@ -146,7 +146,7 @@ def read_definition(source: Source) -> tuple[Source, dict[str, Column], Definiti
 def _read_file_definition(
     relation: str, label: str, files: tuple[str, ...], _version: tuple[FileStamp, ...]
 ) -> Definition:
-    """Return the definition of local files; ``_version`` is part of the key of the cache."""
+    """Return the definition of local files; ``_version`` is only part of the cache's key."""
     source, columns = embedded().describe(Source(relation, files=files, label=label))
     definition = merge_definitions(source, columns)
     if definition.grain and len(files) > 1:
@@ -155,11 +155,11 @@ def _read_file_definition(
 
 
 def open_states(states: object, con: Any = None, *, verify: bool = False) -> Source:
-    """Open states as one source; see `sqleval.from_state` for what they may be."""
+    """Open states as one source; `sqleval.from_state` lists the kinds of ``states``."""
     if isinstance(states, pl.LazyFrame):
-        states = states.collect()  # read more than once, and small
+        states = states.collect()  # it is small, and read more than once
     if isinstance(states, pl.DataFrame) and states.schema.get("definition") == pl.String:
-        # Every row repeats the same long text; as text, DuckDB would parse each of them.
+        # Every row repeats a long text. As an ENUM, DuckDB handles each distinct text once.
         texts = pl.Enum(states["definition"].drop_nulls().unique().sort())
         states = states.with_columns(pl.col("definition").cast(texts))
     source = open_source(states, con=con, name="_sqleval_state")
@@ -170,7 +170,7 @@ def open_states(states: object, con: Any = None, *, verify: bool = False) -> Sou
 
 
 def unify_columns(source: Source) -> Source:
-    """Return the source of states, matching columns by name: some files may lack some sums."""
+    """Match columns of several files by name, because some files may lack some sums."""
     if not source.several:
         return source
     relation = source.relation.removesuffix(")") + ", union_by_name = TRUE)"
@@ -178,7 +178,7 @@ def unify_columns(source: Source) -> Source:
 
 
 def write_longer_period_sql(definition: Definition, grain: str) -> str:
-    """Return the SQL of the longer period that contains a period of a state, over the rows ``s``.
+    """Return SQL for the longer period that contains a period of a state, over the rows ``s``.
 
     Raises
     ------
@@ -191,7 +191,7 @@ def write_longer_period_sql(definition: Definition, grain: str) -> str:
             "these states have no periods: give grain= and time= when they are built"
         )
     shorter = parse_grain(definition.grain)
-    # A week may lie in two months.
+    # Weeks do not add up to other periods, because a week may lie in two months.
     if GRAINS.index(longer) < GRAINS.index(shorter) or shorter == "week" != longer:
         raise RequestError(f"periods of one {shorter} cannot be added up to one {grain}")
     name = 's."period"'

@@ -323,7 +323,7 @@ def test_wrong_states_are_refused(lake: Lake) -> None:
         check_job(weekly(lake, from_state="preds").job())
     with pytest.raises(RequestError, match="the state does not hold"):
         check_job(weekly(lake, metrics=["expected_calibration_error(bins=9)"]).job())
-    with pytest.raises(RequestError, match="a state is of a score or a decision, not of counts"):
+    with pytest.raises(RequestError, match="a state holds a score or a decision, not counts"):
         check_job(lake.job(states="states", counts="key"))
 
 
