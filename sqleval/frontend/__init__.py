@@ -1,1 +1,1 @@
-"""The Polars front door: `scan`, `Predictions` and lazy results."""
+"""The Polars interface: `scan`, `Predictions` and lazy results."""

@@ -1,4 +1,4 @@
-"""Binds sources to roles, as predictions."""
+"""Binds a source to its roles, and returns predictions."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -36,7 +36,7 @@ def bind_source(
 ) -> Predictions:
     """Return the predictions of a source and the roles of `sqleval.scan`.
 
-    The roles of provisional ones are not all known, so that types of CSV files stay guesses.
+    For provisional predictions, not all roles are known yet, so types of CSV files stay guesses.
     """
     if catalogue is not None and not isinstance(catalogue, Catalogue):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise RequestError(
@@ -125,7 +125,7 @@ def _apply_condition(
         engine.check_condition(source, where)
     except EngineError as error:
         raise RequestError(f"where={written!r}: {find_reason(error)}") from error
-    # The labels of rows that are left unread would be counted as labels without a row.
+    # With labels all rows are read, else labels of skipped rows would count as unmatched.
     if source.select is not None and described.labels is None:
         source = replace(source, make=source.select(where).make)
     if engine.dialect == "duckdb":
@@ -134,7 +134,7 @@ def _apply_condition(
 
 
 def find_reason(error: SqlevalError) -> str:
-    """Return what the engine said, without the statement that it may show below."""
+    """Return the engine's message, without the statement that may follow it."""
     return error.reason or str(error.__cause__ or error).split("\n\n")[0]
 
 
@@ -179,11 +179,11 @@ def _compute_slice_keys(
 def _find_edges(
     key: SliceKey, source: Source, columns: Columns, where: str | None, engine: Engine
 ) -> SliceKey:
-    """Return a key with the ends of its intervals, each of about as many rows."""
+    """Return a key with ends that divide the rows into intervals of about equal size."""
     if source.once:
         raise RequestError(
-            f"by={key.name!r}: qcut() reads the rows to find its ends, and {source.label} can be "
-            "read once; give the ends with cut()"
+            f"by={key.name!r}: qcut() reads the rows to find its ends, but {source.label} can be "
+            "read only once; give the ends with cut()"
         )
     condition, used = "TRUE", ()
     if where is not None:
@@ -204,14 +204,14 @@ def _find_edges(
 
 
 def check_has_rows(source: Source, engine: Engine) -> None:
-    """Raise `SourceError` if a file is empty: then every column of a CSV file is a text."""
+    """Raise `SourceError` if a file is empty, because all columns of an empty CSV are texts."""
     if source.files and source.bytes < 10_000 and _is_empty(source, engine):
         what = "a header and no rows" if source.bytes else "no rows, and no header"
         raise SourceError(f"{source.label} has {what}")
 
 
 def check_readable(source: Source, roles: Mapping[str, Any]) -> None:
-    """Raise `RequestError` if a role names a column of a type that DuckDB does not read."""
+    """Raise `RequestError` if a role names a column whose type DuckDB does not read."""
     for role, value in roles.items():
         names: list[object] = [value]
         if isinstance(value, (list, tuple, Mapping)):
@@ -244,12 +244,12 @@ def create_predictions(
 
 
 def add_reference(predictions: Predictions, reference: object) -> Predictions:
-    """Return predictions whose expected metrics name the calibration of labelled ones.
+    """Return predictions whose expected metrics note the calibration of labelled predictions.
 
     Raises
     ------
     RequestError
-        If these are not labelled predictions of two classes with a score.
+        If ``reference`` is not labelled predictions of two classes with a score.
     """
     if not isinstance(reference, Predictions):
         raise RequestError(

@@ -1,4 +1,4 @@
-"""`Bound`: rows bound to their roles, and what the functions of this folder ask of them."""
+"""Defines `Bound`, rows bound to their roles, and the helpers of the functions that take it."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ Metrics = str | Sequence[str] | None
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Bound:
-    """A binding with its sources and its engine. Nothing has been read yet.
+    """A binding with its sources and its engine; no rows have been read yet.
 
-    Each is equal to itself alone, as a lazy frame is: sources may differ in rows that nobody read.
+    Like a lazy frame, it equals only itself, because unread rows of two sources may differ.
 
     Attributes
     ----------
     binding : Binding
         Roles, slice keys and options.
     source, labels : Source
-        Where the rows and the late labels come from.
+        The sources of the rows and of the late labels.
     engine : Engine
-        What runs the statements.
+        The engine that runs the statements.
     key_types : polars.Schema
         The slice keys of its results, and their types.
     catalogue : Catalogue
         The SQL files of its metrics and curves.
     labelled : Bound or None
-        Labelled predictions whose calibration expected metrics name.
+        Labelled predictions, whose calibration is noted on expected metrics.
     """
 
     binding: Binding
@@ -65,9 +65,9 @@ def list_objects(bound: Bound) -> dict[str, object]:
 
 
 def write_sql(bound: Bound, statement: str) -> str:
-    """Return a statement without parameters as the engine runs it."""
+    """Return a statement without parameters in the SQL that the engine runs."""
     if bound.engine.dialect == "duckdb":
-        return statement  # DuckDB finds objects by name; to list them may use up a stream
+        return statement  # DuckDB finds objects by name; listing them may use up a stream
     return bound.engine.write_sql(statement, list_objects(bound))
 
 
@@ -84,7 +84,7 @@ def parse_requests(bound: Bound, metrics: Metrics, ci: float | None) -> tuple[re
 
 
 def refuse_expected(bound: Bound, **options: object) -> None:
-    """Raise if an option is given that expected metrics do not have."""
+    """Raise if an option is given that expected metrics do not support."""
     for name, value in options.items():
         if value is not None:
             raise RequestError(
@@ -93,7 +93,7 @@ def refuse_expected(bound: Bound, **options: object) -> None:
 
 
 def create_input(bound: Bound, cluster: str | None) -> Input:
-    """Return what replicates and tests are computed from, with the column of the clusters."""
+    """Return the input of replicates and tests, with the column of the clusters."""
     from sqleval.resampling.cells import Input
 
     if bound.binding.is_expected:
@@ -103,9 +103,9 @@ def create_input(bound: Bound, cluster: str | None) -> Input:
 
 
 def bind_cluster(bound: Bound, cluster: str) -> tuple[Bound, Column]:
-    """Return the predictions whose rows have a cluster, and the column of the clusters.
+    """Return the predictions and the column of their clusters.
 
-    Without ``nulls="drop"`` all rows stay: the cells raise where one has no cluster.
+    With ``nulls="drop"``, rows without a cluster are left out; else the cells raise for them.
     """
     _, columns = bound.engine.describe(bound.source)
     column = find_column(columns, cluster, "cluster", bound.source.label)

@@ -1,4 +1,4 @@
-"""Says of expected metrics how well calibrated the scores of labelled rows have been."""
+"""Adds to expected metrics a note on how well calibrated the scores of labelled rows were."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import polars as pl
 
-#: The mean score by the share of positives, and the mean distance of the two over score bins.
+#: The mean score divided by the share of positives, and their mean distance over score bins.
 METRICS = ("pcoc", "expected_calibration_error")
 
 
 def describe_calibration(measured: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
-    """Return in the column ``calibration`` how calibrated labelled rows are, by slice keys."""
+    """Return a sentence on the calibration of labelled rows, in ``calibration``, by slice keys."""
     on = list(keys)
     wide = measured.pivot(
         "metric", index=[*on, "n"], values="value", aggregate_function="first"
@@ -29,7 +29,7 @@ def describe_calibration(measured: pl.DataFrame, keys: Sequence[str]) -> pl.Data
 def note_calibration(
     frame: pl.DataFrame, described: pl.DataFrame, keys: Sequence[str]
 ) -> pl.DataFrame:
-    """Return a result whose notes have the words of `describe_calibration`, looked up by keys."""
+    """Add the sentences of `describe_calibration` to the notes of a result, by slice keys."""
     described = described.rename({"calibration": "_calibration"})
     if keys:
         described = described.with_columns(pl.col(key).cast(frame.schema[key]) for key in keys)

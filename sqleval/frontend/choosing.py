@@ -34,15 +34,15 @@ def choose_rows_or_groups(bound: Bound) -> Plan:
     if bound.binding.has_fractions or bound.binding.has_counts:
         return "numbered"
     probed = _probe_scores(bound)
-    # Measured: up to this share, grouping is faster than ranking rows.
+    # Measured: up to this share of distinct scores, grouping is faster than ranking rows.
     return "groups" if estimate_distinct_scores(probed) < 0.09 * probed[-1] else "numbered"
 
 
 def choose_bins(bound: Bound, bins: Bins) -> Plan:
-    """Choose bins that keep the tolerance, or an exact plan where that is faster.
+    """Choose bins that keep the tolerance, or an exact plan if it is faster.
 
-    Few distinct scores are grouped exactly in less time. With slices, ranking rows is as fast
-    as without, while each slice would need bins of its own.
+    Grouping a few distinct scores is exact and faster. With slices, ranking rows is as fast as
+    without them, while each slice would need its own bins.
     """
     if not _should_probe(bound) or bound.source.once:
         return bins
@@ -55,7 +55,7 @@ def choose_bins(bound: Bound, bins: Bins) -> Plan:
 
 
 def choose_points(bound: Bound) -> Plan:
-    """Choose bins for a curve that has a point a score, where that is too many to send."""
+    """Choose bins for a curve with a point per score if it has too many points to send."""
     sampled = _sample_scores(bound)
     if sampled is None:
         return "rows"
@@ -64,8 +64,8 @@ def choose_points(bound: Bound) -> Plan:
         return _fit_windows(bound, *sampled)
     bins = create_bins(BITS_OF_CURVES)
     warnings.warn(
-        f"the curve has {points:,.0f} points or more; those at the lowest scores of "
-        f"{bins.method} are returned, which are exact; bins= chooses others",
+        f"the curve has {points:,.0f} points or more; the result has the exact points at the "
+        f"lowest scores of {bins.method}; bins= chooses others",
         FewerPoints,
         stacklevel=3,
     )
@@ -79,8 +79,8 @@ def choose_buckets(bound: Bound) -> Plan:
 
 
 def _fit_windows(bound: Bound, sample: pl.DataFrame, rows: int) -> Plan:
-    """Return rows, if one task can rank those of any slice, or else ranges of the score."""
-    # A set may have fewer keys than the rows have, or none.
+    """Return "rows" if one task can rank the rows of any slice, else ranges of the score."""
+    # With sets, a set may have fewer keys than the sample, or none.
     is_sliced = bound.binding.by and not bound.binding.sets
     if is_sliced and estimate_largest_slice(sample, rows) <= plan.ROWS_OF_ONE_TASK:
         return "rows"
@@ -88,9 +88,9 @@ def _fit_windows(bound: Bound, sample: pl.DataFrame, rows: int) -> Plan:
 
 
 def _sample_scores(bound: Bound) -> tuple[pl.DataFrame, int] | None:
-    """Return scores and slice keys of a random sample of rows, and how many rows there are.
+    """Return scores and slice keys of a random sample of rows, and the number of all rows.
 
-    None if one task can rank all rows.
+    Return None if one task can rank all rows.
     """
     columns = bound.binding.score_columns
     if bound.binding.state is not None or not columns:
@@ -105,12 +105,12 @@ def _sample_scores(bound: Bound) -> tuple[pl.DataFrame, int] | None:
 
 
 def _should_probe(bound: Bound) -> bool:
-    """Whether a look at the first scores, to choose a plan, saves time."""
+    """Return whether probing the first scores before choosing a plan saves time."""
     return bound.source.is_large and bound.engine.looks_ahead
 
 
 def _probe_scores(bound: Bound) -> tuple[Any, ...]:
-    """Return the row of `plan.write_probe`: what the first scores are like."""
+    """Return the row of `plan.write_probe`, which describes the first scores."""
     (column, *_) = bound.binding.score_columns
     statement = write_probe(bound.binding, column, bound.source.approximate_rows)
     objects = bound.source.objects([each.name for each in (column, *bound.binding.by)])

@@ -1,4 +1,4 @@
-"""Rows that all models have: what a result of models with different rows says of them."""
+"""Adds a note to results of several models that have different rows."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from sqleval.resampling.values import replace_models
 
 
 def note_different_rows(frame: pl.DataFrame, data: Input, predicate: str | None) -> pl.DataFrame:
-    """Return a result of several models whose notes say where the models have different rows.
+    """Return a result with notes on rows that lack the value of another model.
 
     Parameters
     ----------
     frame : polars.DataFrame
         The result of metrics.
     data : Input
-        Where it comes from.
+        The rows that it was computed from.
     predicate : str or None
         A condition on the slice keys.
     """
@@ -42,7 +42,7 @@ def note_different_rows(frame: pl.DataFrame, data: Input, predicate: str | None)
 
 
 def _count_common_rows(data: Input, joint: Binding, predicate: str | None) -> pl.DataFrame:
-    """Return how many rows all models have, by slice."""
+    """Count the rows that all models have, by slice."""
     size = "COUNT(*)"
     if joint.has_counts:
         size = f"CAST(COALESCE(SUM({write_row_count(joint)}), 0) AS BIGINT)"
@@ -59,7 +59,7 @@ def _join_counts(frame: pl.DataFrame, counts: pl.DataFrame, names: list[str]) ->
         return frame.join(counts, how="cross", maintain_order="left")
     typed = counts.with_columns(pl.col(name).cast(frame.schema[name]) for name in names)
     joined = frame.join(typed, on=names, how="left", nulls_equal=True, maintain_order="left")
-    # A gap of roles is not a slice of rows.
+    # A row with a gap between roles is not a slice, so it has no count.
     if "role" in names:
         return joined
     return joined.with_columns(pl.col("_common").fill_null(0))

@@ -1,4 +1,4 @@
-"""Comparisons of models: differences, ranks, curves and sample sizes, as lazy frames."""
+"""Compares models: differences, ranks, curves and sample sizes, as lazy frames."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def compare(
     seed: int = 0,
     cluster: str | None = None,
 ) -> pl.LazyFrame:
-    """Return how much better each model is than the baseline, and whether that is chance.
+    """Return each model's difference from the baseline, with a test and a verdict.
 
     Parameters
     ----------
@@ -38,34 +38,34 @@ def compare(
         The model that the others are compared with; the first one if left out.
     test : str, optional
         ``delong``, ``mcnemar``, ``mcnemar_exact``, ``paired_t``, ``wilcoxon`` or ``bootstrap``;
-        of all models at once ``delong_joint`` (areas) and ``cochran_q`` (rates);
+        for all models at once ``delong_joint`` (areas) and ``cochran_q`` (rates);
         with ``cluster`` ``jackknife`` or ``bootstrap``; over the folds or data sets of
         ``over=`` also ``corrected_t``, ``friedman`` and ``nemenyi``. With ``paired=False``
         ``newcombe`` (rates), ``welch_t`` (means), ``delong``, ``bootstrap`` or ``jackknife``.
         The best one for the metric if left out. Rankings are compared by query.
     alternative : {"two-sided", "greater", "less"}
-        ``greater``: the model's value is above that of the baseline.
+        ``greater``: the model's value is above the baseline's.
     paired : bool
         Whether the models are judged on the same rows.
     ci : float
-        Level of the interval of the difference; a verdict needs an adjusted p-value below one
-        minus it.
+        Level of the interval of the difference; a verdict needs an adjusted p-value below
+        1 - ``ci``.
     adjust : {"holm", "benjamini_hochberg", "bonferroni", "none"}
         How p-values are adjusted for the number of slices.
     margin : float, optional
-        The largest difference that does not matter: the test is then whether the models are
-        equivalent, or with ``alternative="greater"`` whether the model is not inferior.
+        The largest difference that does not matter. The test is then of equivalence, or with
+        ``alternative="greater"`` of non-inferiority.
     model, key : str, optional
-        For a table with a row per model and key: the column that names the model, and that of
-        the key, by which rows are matched; keys without a row of every model are dropped and
-        counted. With ``paired=False`` the models (periods, data sets) have rows of their own,
+        For a table with a row per model and key: the column that names the model, and the
+        column by which rows of the models match; keys without a row of every model are dropped
+        and counted. With ``paired=False`` the models (periods, data sets) have different rows,
         and no key.
     groups : str, optional
         Instead of models: the column of groups, such as regions, each of which is compared with
         all other rows. p-values are adjusted for the number of groups, too.
     replicates, seed, cluster
-        Of the bootstrap, as for `evaluate`. With ``cluster`` each cluster is left out in turn
-        (the jackknife), unless ``test`` is ``bootstrap``.
+        Options of the bootstrap, as for `evaluate`. With ``cluster`` each cluster is left out in
+        turn (the jackknife), unless ``test`` is ``bootstrap``.
 
     Returns
     -------
@@ -77,7 +77,7 @@ def compare(
     Raises
     ------
     RequestError
-        Now, for an unknown metric, test or baseline, or one that does not fit.
+        At once, for an unknown metric, test or baseline, or one that does not fit.
     DataError
         On ``collect``, for rows that the metrics or the test cannot use.
     MissingExtra
@@ -127,13 +127,13 @@ def leaderboard(
     seed: int = 0,
     cluster: str | None = None,
 ) -> pl.LazyFrame:
-    """Return the models by rank, and which of them are not shown to be worse than the best.
+    """Return the models by rank, and mark those not shown to be worse than the best.
 
     Parameters
     ----------
     metrics, test, paired, ci, model, key, replicates, seed, cluster
-        As for `compare`. The baseline is the best model of each slice and metric; the default
-        metrics are those of which higher or lower values are better.
+        As for `compare`. The baseline is the best model of each slice and metric; by default the
+        metrics are the default ones for which higher or lower values are better.
     adjust : {"holm", "benjamini_hochberg", "bonferroni", "none"}
         How p-values are adjusted for the number of models.
 
@@ -144,13 +144,13 @@ def leaderboard(
         ``difference`` from the best with its interval ``low`` .. ``high``, ``p_value``,
         ``p_adjusted``, ``is_tied`` (the best and all models that are not shown to differ from
         it; NULL without a test), ``method``, ``n``, ``n_dropped``, ``note`` and ``verdict``.
-        The best model was chosen by the same rows: p-values are a little too small if many
+        Because the same rows choose the best model, p-values are a little too small if many
         models are nearly equal.
 
     Raises
     ------
     RequestError
-        Now, for an unknown metric or test, or one that does not fit.
+        At once, for an unknown metric or test, or one that does not fit.
     DataError
         On ``collect``, for rows that the metrics or the test cannot use.
     MissingExtra
@@ -187,7 +187,7 @@ def compare_curves(
     cluster: str | None = None,
     **params: Value,
 ) -> pl.LazyFrame:
-    """Return where the curve of each model is better than that of the baseline.
+    """Return the ranges in which each model's curve is better than the baseline's.
 
     Parameters
     ----------
@@ -197,9 +197,9 @@ def compare_curves(
         The model that the others are compared with; the first one if left out.
     ci : float
         A model is better where the simultaneous band of this level around the difference of
-        the curves leaves out 0.
+        the curves excludes 0.
     replicates, seed, cluster
-        Of the bootstrap, in which all models are judged on the same drawn rows; its replicates
+        Options of the bootstrap, which evaluates all models on the same drawn rows; replicates
         cannot be 0.
     **params
         The curve's parameters.
@@ -207,15 +207,15 @@ def compare_curves(
     Returns
     -------
     polars.LazyFrame
-        A row a range of the curve: the slice keys, ``curve``, ``model``, ``baseline``,
+        One row per range of the curve: the slice keys, ``curve``, ``model``, ``baseline``,
         ``start`` and ``end`` of the range, ``better`` (the model, or NULL without evidence),
-        the largest ``difference`` in it with its place ``at`` and its band ``low`` ..
-        ``high``; ``p_value`` (that the curves are equal), ``note`` and ``verdict``.
+        the largest ``difference`` in the range with its place ``at`` and its band ``low`` ..
+        ``high``; ``p_value`` (of equal curves), ``note`` and ``verdict``.
 
     Raises
     ------
     RequestError
-        Now, for an unknown curve or baseline, or roles that do not fit.
+        At once, for an unknown curve or baseline, or roles that do not fit.
     DataError
         On ``collect``, for rows that the curve cannot use.
     MissingExtra
@@ -259,7 +259,7 @@ def sample_size(
     seed: int = 0,
     cluster: str | None = None,
 ) -> pl.LazyFrame:
-    """Return how many rows show a difference, and how small a one these rows could show.
+    """Return the rows needed to show a difference, and the difference that these rows can show.
 
     Parameters
     ----------
@@ -268,26 +268,26 @@ def sample_size(
     difference : float, optional
         The difference that matters, such as 0.01. Without it ``rows_needed`` is NULL.
     power : float
-        With what probability the test shall show it.
+        The probability with which the test shows the difference.
     ci, alternative, baseline, test, replicates, seed, cluster
-        As for `compare`: the test that is planned, of level one minus ``ci``.
+        As for `compare`: the planned test, of level 1 - ``ci``.
     correlation : float, optional
-        For one model at hand, of the errors of two models that vary like it: 0 (if left out)
-        for two periods or groups of different rows; two models on the same rows often have
-        0.8. With several models it follows from their rows.
+        With one model: the correlation of its errors with the errors of a second model that
+        varies like it. 0 (the default) is for different rows, such as two periods or groups; two
+        models on the same rows often have 0.8. With several models it follows from their rows.
 
     Returns
     -------
     polars.LazyFrame
         The slice keys, ``metric``, ``model``, ``baseline``, ``value``, ``n``,
         ``detectable_difference`` (the smallest difference that a test of ``n`` rows shows with
-        this power), ``difference``, ``rows_needed`` (of the same kind; of each model where
-        they have different rows), ``method`` of the standard error and ``note``.
+        this power), ``difference``, ``rows_needed`` (rows like these; for each model, if the
+        models have different rows), ``method`` of the standard error and ``note``.
 
     Raises
     ------
     RequestError
-        Now, for an unknown metric or test, or an option that does not fit.
+        At once, for an unknown metric or test, or an option that does not fit.
     DataError
         On ``collect``, for rows that the metrics or the test cannot use.
     MissingExtra

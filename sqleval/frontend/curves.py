@@ -1,4 +1,4 @@
-"""Curves and confusion tables of predictions, as lazy frames."""
+"""Computes curves and confusion tables of predictions, as lazy frames."""
 
 from collections.abc import Mapping
 
@@ -32,7 +32,7 @@ def curve(
     cluster: str | None = None,
     **params: Value,
 ) -> pl.LazyFrame:
-    """Return a curve with its own columns, such as ``roc_curve`` or ``pr_curve``.
+    """Return the points of a curve, such as ``roc_curve`` or ``pr_curve``.
 
     Parameters
     ----------
@@ -42,14 +42,14 @@ def curve(
         Level of bands around a ROC, PR, gain, cost or calibration curve, such as 0.95. A curve
         over 0 .. 1 then has 201 equally spaced points. ``low`` .. ``high`` covers each point
         with probability ``ci``, ``simultaneous_low`` .. ``simultaneous_high`` the whole curve.
-        The bands come from the bootstrap (percentiles; sup-t); those of a calibration curve of
-        independent rows are exact intervals of the share in each bin. Needs SciPy.
+        The bands come from the bootstrap (percentiles; sup-t). A calibration curve of
+        independent rows has exact intervals of the share in each bin instead. Needs SciPy.
     replicates, seed, cluster
-        Of the bootstrap, as for `evaluate`; with ``ci`` replicates cannot be 0.
+        Options of the bootstrap, as for `evaluate`; with ``ci`` replicates cannot be 0.
     **params
-        The curve's parameters, such as ``drop_intermediate=True``. ``bins=``, for a curve that
-        has no parameter of that name, is that of `evaluate`: the points are then the exact
-        ones at the lowest score of each bin.
+        The curve's parameters, such as ``drop_intermediate=True``. If the curve has no parameter
+        ``bins``, ``bins=`` means the same as for `evaluate`, and the result has the exact points
+        at the lowest score of each bin.
 
     Returns
     -------
@@ -59,7 +59,7 @@ def curve(
     Raises
     ------
     RequestError, MissingExtra
-        Now, for a wrong curve, parameter or role; if ``ci`` needs SciPy.
+        At once, for a wrong curve, parameter or role; if ``ci`` needs SciPy.
     DataError
         On ``collect``, for rows that the curve cannot use.
 
@@ -80,7 +80,7 @@ def curve(
 
 
 def confusion(bound: Bound, *, threshold: float | None = None) -> pl.LazyFrame:
-    """Return how often each label met each prediction.
+    """Return the number of rows for each label and prediction.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ def confusion(bound: Bound, *, threshold: float | None = None) -> pl.LazyFrame:
     check_threshold(threshold)
     if not bound.binding.has_classes:
         raise RequestError(
-            f"confusion() is for classes, and the task is {bound.binding.task!r}; "
+            f"confusion() needs classes, but the task is {bound.binding.task!r}; "
             "task='multiclass' (--task multiclass) takes numbers as classes"
         )
     parameters = () if threshold is None else (("threshold", float(threshold)),)
@@ -173,7 +173,7 @@ def evaluate_curve(
         by_score = str(curve_request.relation.header.get("order")).startswith("threshold")
         return choose_points(bound) if by_score else choose_buckets(bound)
 
-    # The keys that substitutions add to a curve are classes.
+    # Substitutions add keys to a curve, which hold classes.
     kinds = {"class": "class", "other": "class", **curve_request.relation.types}
     names = statement(bins or "rows", None).columns
     column_types = {name: get_column_type(bound.binding, kinds.get(name)) for name in names}

@@ -1,4 +1,4 @@
-"""Describes predictions as consoles and notebooks show them."""
+"""Describes predictions for consoles and notebooks."""
 
 from collections.abc import Mapping, Sequence
 from typing import cast
@@ -9,7 +9,7 @@ from sqleval.common.visible import escape_html, show_controls
 
 
 def _list_roles(binding: Binding) -> dict[str, object]:
-    """Return the columns by role: one, several, or each with its model or class."""
+    """Return the columns of each role: one, a list, or a mapping from model or class."""
     roles: dict[str, object] = {name_argument(role): column.name for role, column in binding.roles}
     if binding.models and not binding.classes:
         roles[binding.model_role] = {name: column.name for name, (column,) in binding.models}
@@ -27,13 +27,13 @@ def _list_roles(binding: Binding) -> dict[str, object]:
 
 
 def write_line(binding: Binding, label: str) -> str:
-    """Return the task, the source and the columns in their roles, on a line."""
+    """Return a line with the task, the source and the columns of the roles."""
     shown = ", ".join(f"{role}={value!r}" for role, value in _list_roles(binding).items())
     return show_controls(f"<Predictions ({binding.task}) of {label}: {shown}>")
 
 
 def write_table(binding: Binding, label: str) -> str:
-    """Return the same as a table of HTML."""
+    """Return the parts of `write_line` as an HTML table."""
     rows = "".join(
         f"<tr><th style='text-align: left'>{escape_html(name)}</th>"
         f"<td style='text-align: left'>{escape_html(_join(value))}</td></tr>"

@@ -1,4 +1,4 @@
-"""Metrics of predictions, as lazy frames."""
+"""Computes metrics of predictions, as lazy frames."""
 
 from __future__ import annotations
 
@@ -51,47 +51,47 @@ def evaluate(
     gap: bool = False,
     worst_first: bool = False,
 ) -> pl.LazyFrame:
-    """Return the metrics, one row a metric and slice, computed when collected.
+    """Return the metrics, one row per metric and slice, computed when collected.
 
     Parameters
     ----------
     metrics : str or sequence of str, optional
-        Names from `sqleval.metrics`, with parameters where wanted: ``"f_beta(beta=2)"``.
+        Names from `sqleval.metrics`, optionally with parameters: ``"f_beta(beta=2)"``.
         The default set of the task if left out.
     ci : float, optional
         Level of the intervals in ``low`` and ``high``, such as 0.95.
     ci_method : str, optional
         ``wilson`` or ``clopper_pearson`` (exact, with SciPy) for rates;
         ``delong`` for ROC AUC and Gini (value plus or minus quantile times standard error,
-        cut at the ends of the range, instead of the scale of the logit); or the intervals of
-        all metrics from replicates: ``bootstrap`` (normal, corrected for bias, and wider by
-        what may be left of it), ``percentile``, or ``bca`` (corrected for bias and skewness).
+        cut at the ends of the range, without the logit scale); or the intervals of
+        all metrics from replicates: ``bootstrap`` (normal, corrected for bias, and widened by
+        the bias that may remain), ``percentile``, or ``bca`` (corrected for bias and skewness).
         If left out, a metric has the interval of its closed form (Wilson, DeLong, delta
-        method), or ``bootstrap`` where there is none.
+        method), or ``bootstrap`` if it has none.
     replicates, seed : int
-        How many samples the bootstrap draws (100 to 1,000,000, or 0 for none), and the seed of
-        the draws: equal seeds give equal intervals, whatever the threads, files, order of rows
+        The number of bootstrap samples (100 to 1,000,000, or 0 for none), and the seed of
+        the draws. Equal seeds give equal intervals, whatever the threads, files, order of rows
         and engine.
     cluster : str, optional
-        The column of what rows belong to, such as a user. The bootstrap then draws whole clusters,
-        for all metrics; without it rows, or the queries of a ranking. Rows without one are an
-        error, or left out and counted (``nulls="drop"``).
+        The column of the cluster that a row belongs to, such as a user. The bootstrap then draws
+        whole clusters for all metrics, instead of rows or the queries of a ranking. Rows without
+        a cluster are an error, or left out and counted (``nulls="drop"``).
     bins : int, optional
         Round scores to this many significant bits, 1 to 30, and aggregate rows per rounded
         score; 11 bits are about three decimal digits. This is faster, its memory does not grow
         with the rows, and ``low`` and ``high`` contain the exact value. Metrics that do not
         depend on the order of scores, and decisions at a threshold, stay exact.
     tolerance : float, optional
-        The largest ``high - low`` that a metric may have, such as 1e-5: scores are binned no
-        more coarsely than that allows. If bins cannot guarantee it for one of the metrics (its
-        header has no ``bound``), all of them are exact.
+        The largest ``high - low`` that a metric may have, such as 1e-5; it decides the width of
+        the bins. If bins cannot guarantee it for one of the metrics (its header has no
+        ``bound``), all metrics are exact.
     min_rows : int
         Slices with fewer rows have no value, and a note that says so.
     gap : bool
-        Add the column ``gap``: the value less that of all rows. ``sets=`` of `scan` must hold
-        the set without keys, as ``"overall"`` does.
+        Add the column ``gap``: the value minus the value of all rows. ``sets=`` of `scan` must
+        include the set without keys, as ``"overall"`` does.
     worst_first : bool
-        Order each metric's slices by its value, from the worst on.
+        Sort the slices of each metric, the worst first.
 
     Returns
     -------
@@ -99,12 +99,12 @@ def evaluate(
         The slice keys, then ``metric``, ``value``, ``low``, ``high``, ``method``, ``n`` (rows
         used), ``n_dropped`` (rows left out) and ``note`` (why a value or interval is missing,
         or how far it can be trusted).
-        With ``average=None`` there is a row a class, and ``class`` before ``metric``.
+        With ``average=None`` there is one row per class, and ``class`` before ``metric``.
 
     Raises
     ------
     RequestError
-        Now, for an unknown metric or one that does not fit the roles.
+        At once, for an unknown metric, or a metric that does not fit the roles.
     DataError
         On ``collect``, for rows that the metrics cannot use.
 
@@ -122,14 +122,14 @@ def evaluate(
     chosen = parse_bins(bins, tolerance, requests)
 
     clustered = bound if cluster is None else bind_cluster(bound, cluster)[0]
-    # Replicates replace the closed forms, also where they give no interval.
+    # Replicates replace the closed forms, even if they give no interval.
     is_resampled = cluster is not None or ci_method in RESAMPLING_METHODS
     closed = (None, None) if is_resampled else (ci, ci_method)
 
     def statement(plan: Plan, predicate: str | None) -> Statement:
         return compile_metrics(clustered.binding, requests, plan, closed[0], predicate, closed[1])
 
-    statement(chosen or "rows", None)  # now, so that a wrong request raises before collect
+    statement(chosen or "rows", None)  # so that a wrong request raises before collect
 
     def choose() -> Plan:
         if chosen is not None and chosen.tolerance is not None:
@@ -155,9 +155,9 @@ def evaluate(
 
 
 def _create_note(bound: Bound, labelled: Bound) -> Finish:
-    """Return what adds the calibration of labelled rows to expected metrics."""
+    """Return a function that notes the calibration of labelled rows on expected metrics."""
     if labelled.binding.key_names != bound.binding.key_names:
-        # With other slice keys the calibration is that of all labelled rows, or of each model.
+        # If the slice keys differ, take the calibration of all labelled rows (of each model).
         types = {key: kind for key, kind in labelled.key_types.items() if key == "model"}
         whole = replace(labelled.binding, by=(), sets=())
         labelled = replace(labelled, binding=whole, key_types=pl.Schema(types))
@@ -180,7 +180,7 @@ def _create_finish(
     seed: int,
     cluster: str | None,
 ) -> Finish:
-    """Return what adds the intervals to a result that SQL alone cannot compute."""
+    """Return a function that adds the intervals that SQL cannot compute."""
     from sqleval.resampling.completion import complete_intervals, parse_options  # late: rare
 
     options = parse_options(ci, method, replicates, seed, is_clustered=cluster is not None)
@@ -197,7 +197,7 @@ def _create_finish(
 
 
 def _note_different_rows(bound: Bound, finish: Finish | None) -> Finish:
-    """Return what says of models that they have different rows, after ``finish``."""
+    """Return a function that calls ``finish``, then notes if models have different rows."""
     from sqleval.frontend.common_rows import note_different_rows  # late: rare
     from sqleval.resampling.cells import Input
 

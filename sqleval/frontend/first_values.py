@@ -1,4 +1,4 @@
-"""Reads the first values of columns, by which the input is read (`sqleval.binding.reading`)."""
+"""Reads the first values of columns, from which `sqleval.binding.reading` infers the task."""
 
 from collections.abc import Sequence
 from math import isnan
@@ -10,14 +10,14 @@ from sqleval.common.sql_text import quote
 from sqleval.engines.base import Engine
 from sqleval.sources.source import Source
 
-#: The rows that are looked at.
+#: Number of rows to look at.
 _ROWS = 1000
-#: Up to this many files, the extremes in their footers are read.
+#: Footers of files are read for extremes up to this number of files.
 _MOST_FOOTERS = 100
 
 
 class FirstValues(NamedTuple):
-    """The sources of an input, whose first rows are read when a task is chosen by them."""
+    """The sources of an input; their first rows are read if the task depends on them."""
 
     source: Source
     labels: Source | None
@@ -30,7 +30,7 @@ class FirstValues(NamedTuple):
         condition_columns: Sequence[str],
         columns: Sequence[tuple[str, Column]],
     ) -> list[list[object]]:
-        """Return the values of columns in the first rows, without those that are missing.
+        """Return the values of columns in the first rows, without missing ones.
 
         Parameters
         ----------
@@ -39,18 +39,18 @@ class FirstValues(NamedTuple):
         condition : str or None
             The condition on rows of the source ``s``.
         condition_columns : sequence of str
-            The columns that it reads.
+            The columns that the condition reads.
         columns : sequence of (str, Column)
             The columns, each with its role.
         """
         late = () if joined is None else joined.roles
-        found: dict[bool, dict[str, list[object]]] = {}
+        values: dict[bool, dict[str, list[object]]] = {}
         for source, is_late in ((self.source, False), (self.labels, True)):
             chosen = [column for role, column in columns if (role in late) is is_late]
             if source is not None and chosen:
                 where = None if is_late else condition
-                found[is_late] = self._run(source, chosen, where, condition_columns)
-        return [found[role in late][column.name] for role, column in columns]
+                values[is_late] = self._run(source, chosen, where, condition_columns)
+        return [values[role in late][column.name] for role, column in columns]
 
     def _run(
         self,
@@ -59,7 +59,7 @@ class FirstValues(NamedTuple):
         condition: str | None,
         also: Sequence[str],
     ) -> dict[str, list[object]]:
-        """Return the first values of columns, and their extremes where footers have them."""
+        """Return the first values of columns, and their extremes if footers have them."""
         names = list(dict.fromkeys(column.name for column in columns))
         read = list(dict.fromkeys([*names, *(also if condition else ())]))
         shown = ", ".join(f"s.{quote(name)}" for name in read)
@@ -87,7 +87,7 @@ class FirstValues(NamedTuple):
 
 
 def _has_footers(source: Source) -> bool:
-    """Whether the engine answers the extremes of a column from the footers of few files."""
+    """Return whether the engine can read a column's extremes from the footers of a few files."""
     is_plain = source.relation.startswith("read_parquet(") and source.make is None
     return is_plain and 0 < len(source.files) <= _MOST_FOOTERS
 

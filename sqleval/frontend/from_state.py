@@ -1,4 +1,4 @@
-"""Predictions over states instead of rows."""
+"""Opens states as predictions, without their rows."""
 
 from __future__ import annotations
 
@@ -32,35 +32,35 @@ def from_state(
     verify: bool = False,
     catalogue: Catalogue | None = None,
 ) -> Predictions:
-    """Return the predictions whose states these are, to be evaluated without their rows.
+    """Open states as predictions, which are evaluated without their rows.
 
-    Counts, decisions at the thresholds that a state holds, and sums such as log loss are exact;
-    what depends on the order of the scores has the bounds of the state's bins.
+    Counts, decisions at the thresholds that a state holds, and sums such as log loss are exact.
+    Metrics that depend on the order of scores have the bounds of the state's bins.
 
     Parameters
     ----------
     states : path, frame or table
         Paths, patterns and folders of Parquet files, a frame, an Arrow table, a DuckDB relation,
-        or a table name with ``con=``: all their rows are added up.
+        or a table name with ``con=``. The rows of all states are added up.
     by : str or sequence of str
-        Slice keys, of those that all states have; the others are added up.
+        Slice keys that all states have; other keys are added up.
     sets : str or sequence of sequence of str, optional
         As for `scan`.
     grain : {"hour", "day", "week", "month", "quarter", "year"}, optional
         Add up the periods to longer ones, under the key ``period``.
     where : str, optional
-        A SQL condition over the slice keys and ``period``, which with ``grain=`` is the longer
-        period: each in the result is whole.
+        A SQL condition over the slice keys and ``period``. With ``grain=``, ``period`` means the
+        longer period, so that none is cut.
     threshold : float, optional
-        Where a score becomes a positive prediction; at one that the states do not hold, bounds
-        are given.
+        The score from which a prediction is positive; a threshold that the states do not hold
+        gives bounds.
     con : duckdb.DuckDBPyConnection, optional
         The connection of a table name.
     verify : bool
         Check the page checksums of local Parquet files before a result is collected. States are
         written with checksums.
     catalogue : Catalogue, optional
-        As for `scan`: the files of metrics of your own, which the states were built with.
+        As for `scan`: the catalogue with which the states were built.
 
     Returns
     -------
@@ -69,9 +69,9 @@ def from_state(
     Raises
     ------
     SourceError
-        If something is not a state.
+        If a source is not a state.
     RequestError
-        If the states cannot be added up, or a key is not in all of them.
+        If the states cannot be added up, or some state lacks a key.
 
     Examples
     --------
@@ -108,8 +108,8 @@ def create_state_predictions(
     for name in names:
         if name not in keys and name in definition.expressions:
             raise RequestError(
-                f"by={name!r}: some of {source.label} have slices of this name by another "
-                "expression; build their states again with one expression"
+                f"by={name!r}: some of {source.label} have another expression for this key; "
+                "build their states again with one expression"
             )
         find_column(keys, name, "by", f"all of {source.label}")
     period = _create_period(definition, grain, names, columns)
@@ -149,7 +149,7 @@ def _check_keys_apart(definition: Definition, sets: Sequence[tuple[str, ...]]) -
     for key in apart:
         if not all(key in keys for keys in sets):
             raise RequestError(
-                f"these states tell rows apart by {key!r}, each of them with the same labels: "
+                f"these states hold the same labels once for each {key!r}: "
                 f"by= (and every set of sets=) needs {key!r}"
             )
 

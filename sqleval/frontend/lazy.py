@@ -1,4 +1,4 @@
-"""Runs statements when a lazy frame is collected, and raises the problems of their audit."""
+"""Runs a statement when a lazy frame is collected, and raises the problems that its audit found."""
 
 import warnings
 from collections.abc import Callable, Generator, Iterator, Mapping
@@ -24,21 +24,21 @@ from sqleval.frontend.schema import HIDDEN
 on_pulse.append(lambda: pl.select(pl.lit(1)))
 #: Compiles a statement for a plan and a predicate over the source.
 Compile = Callable[[Plan, str | None], Statement]
-#: Completes the rows of a statement, given the predicate over the source.
+#: Completes the rows of a statement, from the rows and the predicate over the source.
 Finish = Callable[[pl.DataFrame, str | None], pl.DataFrame]
 
 
-#: More slices than this give the warning `ManySlices`.
+#: The warning `ManySlices` appears above this number of slices.
 _MANY_SLICES = 5_000
 #: The columns of a result that do not depend on intervals.
 _EXACT = {"metric", "value", "n", "n_dropped"}
-#: Types of slice keys that Python holds without loss; a DATE may be outside its years.
+#: Kinds of slice keys that Python holds without loss; a DATE may lie outside Python's years.
 _PLAIN = ("text", "boolean", "integer")
 
 
 @contextmanager
 def _explain_classes() -> Generator[None]:
-    """Raise `DataError` for a class outside 64 bits: no other number of a result can be one."""
+    """Raise `DataError` for a class outside 64 bits, the only number that can overflow here."""
     try:
         yield
     except (pl.exceptions.PolarsError, OverflowError) as error:
@@ -55,9 +55,9 @@ def create_frame(
     choose: Callable[[], Plan] = lambda: "rows",
     finish: Finish | None = None,
 ) -> pl.LazyFrame:
-    """Return the frame that runs a statement when collected, under the plan chosen then.
+    """Return a frame that chooses a plan and runs the statement when it is collected.
 
-    ``finish`` adds to the rows what SQL cannot compute, given the predicate on slice keys.
+    ``finish`` adds the values that SQL cannot compute; it gets the predicate on slice keys.
     """
 
     def read(
@@ -76,7 +76,7 @@ def create_frame(
             compiled = compiled.narrow(needed_columns, n_rows)
         frame = run_statement(bound, compiled, schema)
         if not frame.height and not any(source.once for source in list_sources(bound)):
-            # The verdict is a column of the rows, and there are none.
+            # Without rows the audit's columns are lost, so its verdict is read by itself.
             verdict = run_statement(bound, compiled.preview_step("_problems", 1))
             report_audit(verdict["problem"][0], verdict["notice"][0])
         frame = remove_audit(frame)
@@ -95,21 +95,21 @@ def create_frame(
 
 def _write_predicate(bound: Bound, predicate: pl.Expr) -> str | None:
     keys = {column.name for column in bound.binding.by}
-    # With sets a key may be NULL in the result and not in the rows.
+    # With sets, a key may be NULL in the result but not in the rows.
     if bound.binding.sets or not keys & set(predicate.meta.root_names()):
         return None
     sql = bound.engine.predicate_sql(predicate)
     condition = write_key_condition(sql, bound.binding) if sql else None
     dialect = bound.engine.dialect
     if condition is not None and dialect != "duckdb" and find_unportable(condition, dialect):
-        return None  # Polars filters the result
+        return None  # then Polars filters the result
     return condition
 
 
 def run_statement(
     bound: Bound, compiled: Statement | str, schema: pl.Schema | None = None
 ) -> pl.DataFrame:
-    """Run a statement; cast its columns to the schema."""
+    """Run a statement, and cast its columns to the schema."""
     sources, objects = list_sources(bound), list_objects(bound)
     if isinstance(compiled, str):
         return bound.engine.run(compiled, {}, sources, objects, pl.DataFrame)
@@ -118,7 +118,7 @@ def run_statement(
     is_short = not binding.keys or binding.state is not None or not bound.source.is_large
     is_plain = all(column.kind in _PLAIN for column in binding.by)
     if schema is not None and "metric" in schema and is_short and is_plain and not has_relation:
-        # A few rows are read faster as tuples than as Arrow.
+        # A few rows are faster to read as tuples than as Arrow.
         named = {name: schema[name] for name in compiled.columns}
         named |= {name: HIDDEN[name] for name in compiled.hidden}
         rows = bound.engine.rows(
@@ -133,11 +133,11 @@ def run_statement(
     sql = compiled.inline() if has_relation else compiled.sql
     params: Mapping[str, Value] = {} if has_relation else compiled.params
     frame = bound.engine.run(sql, params, sources, objects, pl.DataFrame, compiled.key_bits)
-    # A key may differ from a column of the result in case alone; engines rename one of them.
+    # If a key differs from a column of the result only in case, engines rename one of them.
     frame.columns = [*compiled.columns, *compiled.hidden]
     if schema is None:
         return frame
-    # Not by expressions: a key such as ^.*$ would be a pattern there.
+    # Without expressions, which would read a key such as ^.*$ as a pattern.
     promised = set(compiled.columns)
     with _explain_classes():
         return pl.DataFrame(
@@ -147,7 +147,7 @@ def run_statement(
 
 
 def _warn_of_many_slices(bound: Bound, frame: pl.DataFrame) -> None:
-    """Warn if so many slices were asked for that nobody reads them."""
+    """Warn if there are more slices than anybody reads."""
     if frame.height <= _MANY_SLICES or "metric" not in frame.columns:
         return
     slices = frame.height // frame["metric"].n_unique()

@@ -1,4 +1,4 @@
-"""Draws curves of predictions, with the numbers that stand beside them."""
+"""Draws curves of predictions, and the numbers beside them."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def draw(bound: Bound, curve: str, params: Mapping[str, Any], bands: Mapping[str
     curve_columns = (*relation_columns, *ENDS)
     keys = [column for column in frame.columns if column not in curve_columns]
     costs = (parameters.get("cost_fn", 1.0), parameters.get("cost_fp", 1.0))
-    # A curve with bands names no thresholds.
+    # A curve with bands has no column of thresholds.
     chart = find_chart(relation, bound.catalogue)
     has_costs = chart.draw == "cost_curve" and bool(parameters) and bands.get("ci") is None
     label = bound.binding.role.get("label")
@@ -71,7 +71,7 @@ def find_chart(relation: Relation, catalogue: Catalogue) -> Chart:
         raise RequestError(f"cannot draw {relation.name!r}; curves with a chart: {names}")
     chart = relation.header["chart"]
     if isinstance(chart, str):
-        # The axes are those of another curve; its metric is of other points.
+        # The curve borrows another curve's axes, but not its metric, which has other points.
         axes = read_chart(relation.name, catalogue.get(chart).header["chart"])
         return axes._replace(metric=(), facts={})
     return read_chart(relation.name, chart)
@@ -80,9 +80,9 @@ def find_chart(relation: Relation, catalogue: Catalogue) -> Chart:
 def collect_points(bound: Bound, curve: str, params: Mapping[str, Any]) -> pl.DataFrame:
     """Return the points of a curve for its picture.
 
-    Where there may be more scores than a picture can show, these are the points at the lowest
-    scores of bins, which are exact, if no two neighbours are further apart than the picture shows.
-    All scores would have to be sorted, and to fit into memory.
+    If there may be more scores than a picture can show, these are the exact points at the lowest
+    scores of bins, provided that the picture shows no gap between neighbours. All points would
+    need a sort of all scores, and memory for them.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def collect_points(bound: Bound, curve: str, params: Mapping[str, Any]) -> pl.Da
 
 
 def _is_dense(points: pl.DataFrame, x: str, columns: Sequence[str]) -> bool:
-    """Whether no two neighbours on a line are further apart than a column of the picture."""
+    """Return whether neighbouring points are at most one column of the picture apart."""
     keys = [name for name in points.columns if name not in columns]
     step = pl.col(x).diff().abs()
     largest = points.select((step.over(keys) if keys else step).max()).item()
@@ -119,7 +119,7 @@ def _is_dense(points: pl.DataFrame, x: str, columns: Sequence[str]) -> bool:
 def _collect_facts(
     bound: Bound, chart: Chart, keys: Sequence[str], bins: int | None
 ) -> pl.DataFrame | None:
-    """Return the numbers beside a picture, by series; None where the curve has none."""
+    """Return the numbers beside a picture by series, or None if the curve has none."""
     if not chart.metric:
         return None
     names = {"value": chart.metric[1], **chart.facts}
@@ -127,9 +127,9 @@ def _collect_facts(
     requests = [name + ending for name in names.values()]
     evaluated = evaluate(bound, requests, bins=bins).collect()
     if evaluated.is_empty():
-        return None  # no rows, and so no slice
+        return None  # there are no rows, so there is no slice
     first, *parts = evaluated.partition_by("metric", maintain_order=True)
-    by_keys = cs.by_name(*keys)  # a key called * would as a text be all columns
+    by_keys = cs.by_name(*keys)  # as a plain text, a key called * would mean all columns
     facts = first.select(by_keys, "n", "value")
     for column, part in zip(list(names)[1:], parts, strict=True):
         values = part.select(by_keys, pl.col("value").alias(column))

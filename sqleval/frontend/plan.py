@@ -1,4 +1,4 @@
-"""Probes the first rows, by which rows, groups or bins are chosen."""
+"""Probes the first rows, to choose between rows, groups and bins."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -15,11 +15,11 @@ from sqleval.sources.source import Source
 
 
 def write_probe(binding: Binding, column: Column, rows: int | None) -> str:
-    """Return the statement that looks at the first scores.
+    """Return the statement that describes the first scores.
 
-    Its columns: the number of scores read, of distinct scores (of each slice), the lowest, the
-    highest, the number of pairs that share one of 4,096 bins of equal width between the two, and
-    the number of rows in all (``rows``, or counted if that is None).
+    Its columns are the number of scores, the number of distinct scores (in each slice), the lowest
+    score, the highest, the number of pairs that share one of 4,096 bins of equal width between
+    these two, and the number of all rows (``rows``, or counted if it is None).
     """
     keys = [f"s.{quote(key.name)}" for key in binding.by]
     total = f"(SELECT COUNT(*) FROM {binding.relation})" if rows is None else str(rows)
@@ -38,13 +38,13 @@ def write_probe(binding: Binding, column: Column, rows: int | None) -> str:
     )
 
 
-#: Up to this many rows, one task of a distributed engine ranks them all.
+#: The largest number of rows that one task of a distributed engine ranks.
 ROWS_OF_ONE_TASK = 1_000_000
-#: About this many rows are sampled to find the ranges of the score.
+#: The approximate number of rows in the sample that decides the ranges of the score.
 _SAMPLED_ROWS = 50_000
 #: The number of ranges, with about equally many rows each; see `compiler.buckets`.
 _RANGES = 32
-#: A score with more than this share of the rows is counted before rows are ranked.
+#: If one score has more than this share of the rows, rows are counted before they are ranked.
 _LARGEST_TIE = 1 / 256
 
 
@@ -56,7 +56,7 @@ def write_row_count(binding: Binding) -> str:
 def write_score_sample(binding: Binding, columns: Sequence[Column], rows: int) -> str:
     """Return the statement that reads scores and slice keys of a random sample of ``rows`` rows.
 
-    Which rows it takes changes the time of a result and nothing else.
+    The choice of rows changes only the time of a result.
     """
     items = [
         f"CAST(s.{quote(column.name)} AS DOUBLE) AS score_{i}" for i, column in enumerate(columns)
@@ -70,7 +70,7 @@ def write_score_sample(binding: Binding, columns: Sequence[Column], rows: int) -
 
 
 def estimate_largest_slice(sample: pl.DataFrame, rows: int) -> float:
-    """Return an estimate of the rows of the largest slice, from a random sample of ``rows`` rows.
+    """Estimate the number of rows of the largest slice, from a random sample of ``rows`` rows.
 
     Examples
     --------
@@ -85,7 +85,7 @@ def estimate_largest_slice(sample: pl.DataFrame, rows: int) -> float:
 
 
 def fit_buckets(sample: pl.DataFrame) -> Buckets:
-    """Return ranges of the score with about as many rows each, judged by a sample of scores."""
+    """Return ranges of the score with about equally many rows each, from a sample of scores."""
     columns = sample.get_columns()
     scores = pl.concat([column.rename("score").drop_nulls() for column in columns])
     scores = scores.filter(scores.is_finite()).sort()
@@ -97,13 +97,13 @@ def fit_buckets(sample: pl.DataFrame) -> Buckets:
     return Buckets(tuple(cuts), has_ties=max(most) > len(scores) * _LARGEST_TIE)
 
 
-#: A curve with more points is read in bins from a distributed engine, of this many bits.
+#: From a distributed engine, a curve with more points is read in bins of this many bits.
 MANY_POINTS = 200_000
 BITS_OF_CURVES = 12
 
 
 def estimate_points(sample: pl.DataFrame) -> float:
-    """Return an estimate of the number of distinct scores, from a random sample of rows."""
+    """Estimate the number of distinct scores, from a random sample of rows."""
     scores = sample.get_columns()[0].drop_nulls()
     return estimate_distinct_scores((len(scores), scores.n_unique()))
 
@@ -123,5 +123,5 @@ def estimate_distinct_scores(probed: Sequence[Any]) -> float:
 
 @lru_cache(maxsize=64)
 def probe_files(statement: str, label: str, engine: Engine) -> tuple[Any, ...]:
-    """Run a probe over files, once per process: a stale answer could only make a plan slower."""
+    """Run a probe over files once per process; a stale answer could only make a plan slower."""
     return engine.rows(statement, {}, [Source("", label=label)], {})[0]

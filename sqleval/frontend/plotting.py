@@ -1,4 +1,4 @@
-"""Pictures of curves and confusion tables; Altair is loaded when one is drawn."""
+"""Draws curves and confusion tables; Altair is imported when a picture is drawn."""
 
 from os import PathLike, fspath
 from typing import Any
@@ -18,7 +18,7 @@ def plot(
     cluster: str | None = None,
     **params: Value,
 ) -> Any:
-    """Draw a curve: one line a slice, model or class. Needs the extra ``plot``.
+    """Draw a curve with one line per slice, model or class; needs the extra ``plot``.
 
     Parameters
     ----------
@@ -27,14 +27,14 @@ def plot(
     output : path, optional
         A file to write as well, ending in ``.svg``, ``.png`` or ``.html``.
     ci, replicates, seed, cluster
-        Of bands around the curve, as for `curve`.
+        Options of the bands around the curve, as for `curve`.
     **params
         The curve's parameters.
 
     Returns
     -------
     altair.Chart
-        Shown by notebooks as it is; ``.save`` and all of Altair work on it.
+        Notebooks show it, and ``.save`` writes it to a file.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""`Predictions`: bound rows with the functions that evaluate them as methods."""
+"""Defines `Predictions`: bound rows whose methods are the functions that evaluate them."""
 
 from dataclasses import dataclass
 
@@ -9,14 +9,14 @@ from sqleval.frontend.description import write_line, write_table
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Predictions(Bound):
-    """Predictions bound to their source. Made by `scan`; nothing has been read yet."""
+    """Predictions bound to their source by `scan`; no rows have been read yet."""
 
     def __repr__(self) -> str:
-        """Return the task, the source and the columns in their roles, on a line."""
+        """Return a line with the task, the source and the columns of the roles."""
         return write_line(self.binding, self.source.label)
 
     def _repr_html_(self) -> str:
-        """Return the same as a table, as notebooks show it."""
+        """Return the parts of ``repr`` as a table for notebooks."""
         return write_table(self.binding, self.source.label)
 
     @property

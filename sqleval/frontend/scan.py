@@ -1,6 +1,6 @@
-"""The front door: `scan`, and the same verbs on a Polars LazyFrame.
+"""Defines `scan`, and the methods of predictions on a Polars LazyFrame.
 
-Importing it is light. The compiler is imported by the first scan, while the engine opens.
+This module imports little. The first scan imports the compiler, while the engine opens.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def scan(
     source: object = None,
     *,
     label: str | None = None,
-    # For a type checker a dict with texts as keys has no other keys, so that no type but Any fits.
+    # Any, because type checkers do not accept a dict with text keys as a mapping of other keys.
     score: str | Mapping[Any, str] | None = None,
     prediction: str | Mapping[Any, str] | None = None,
     weight: str | None = None,
@@ -62,7 +62,7 @@ def scan(
     engine: object = None,
     **roles: str | None,
 ) -> Predictions:
-    """Bind predictions to the columns that matter. Nothing is read but the columns' types.
+    """Bind columns of a source to roles; only the types of the columns are read.
 
     Parameters
     ----------
@@ -76,68 +76,69 @@ def scan(
         (streamed); a PyArrow Table, RecordBatchReader or other Arrow stream (readable once) or
         Dataset; a pandas DataFrame; a DuckDB relation; a table name with ``con=``.
     label : str, optional
-        The column of the truth. Only a table of counts needs none: one with the columns ``tp``,
-        ``fp``, ``fn`` and ``tn``, or ``label``, ``prediction`` and ``n``.
+        The column of the truth. Only a table of counts needs none: a table with the columns
+        ``tp``, ``fp``, ``fn`` and ``tn``, or ``label``, ``prediction`` and ``n``.
     score : str or mapping, optional
-        The score, larger meaning more positive. A mapping from model to column compares models
+        The score; larger means more positive. A mapping from model to column compares models
         under the key ``model``; with ``task="multiclass"`` it maps class to column. Several models
         of several classes map model to class to column, ``{"a": {0: "a_0", 1: "a_1"}, "b": ...}``.
     prediction : str or mapping, optional
         The predicted class or value; for binary, ``score >= threshold`` if left out.
     weight : str, optional
         Sampling weights, 0 or more: of a survey, of importance sampling or of costs. Intervals and
-        tests depend on how much they differ, and not on their scale. The largest one of a slice is
+        tests depend on their variation, not on their scale. The largest weight of a slice must lie
         in 1e-100 .. 1e100.
     counts : str or mapping, optional
-        The column that says how often each row stands: a count of 2 is the row twice, in values
-        and in intervals. Or the columns of the four counts, or of those that the metrics read:
-        ``{"tp": "hits", "fp": ..., "fn": ..., "tn": ...}``.
+        The column with the number of equal rows that a row stands for: a count of 2 is the row
+        twice, in values and in intervals. Or a mapping to the columns of the four counts that the
+        metrics read: ``{"tp": "hits", "fp": ..., "fn": ..., "tn": ...}``.
     qid : str, optional
         The query that a ranked row belongs to.
     by : str, sequence of str, or mapping
-        Slice keys: every metric is given per distinct value of these columns. A mapping gives
-        names to SQL expressions: ``{"month": "date_trunc('month', day)"}``; ``cut(age, [18, 65])``
-        are intervals with these ends, and ``qcut(age, 4)`` intervals of equally many rows.
+        Slice keys: metrics are evaluated for each combination of values of these columns. A
+        mapping gives names to SQL expressions: ``{"month": "date_trunc('month', day)"}``.
+        ``cut(age, [18, 65])`` makes intervals with these ends, ``qcut(age, 4)`` intervals of
+        equally many rows.
     sets : {"overall", "rollup", "cube"} or sequence of sequence of str, optional
-        Sets of the slice keys, each evaluated by itself: all rows and all keys (``overall``), one
-        key more at a time (``rollup``), every combination (``cube``), or those listed. The result
-        has the column ``by``, which names the keys in force; the others are NULL.
+        Sets of the slice keys, each evaluated separately: all rows and all keys (``overall``), one
+        key more at a time (``rollup``), every combination (``cube``), or the listed sets. The
+        result has the column ``by``, which names the keys of a row; its other keys are NULL.
     over : str or sequence of str, optional
         The columns of data sets, folds or runs: ``f1(average='macro')`` is then the mean over
-        them (with several classes, of the means over the classes), and ``average='micro'`` the
-        value of all their counts together. Or those of groups to compare:
-        ``recall(reduce='difference')`` is the largest of their values minus the smallest.
+        them (with several classes, of the means over classes), and ``average='micro'`` the value
+        of their summed counts. Or the columns of groups to compare: ``recall(reduce='difference')``
+        is the largest of the groups' values minus the smallest.
     role : str, optional
-        A column with ``train``, ``validation`` and ``test``: every metric is given per role, with
-        a row ``gap`` (and ``validation_gap``): how much worse it is than on training rows; for a
-        metric of which neither higher nor lower is better, how much larger.
+        A column with ``train``, ``validation`` and ``test``: metrics are evaluated for each role.
+        A row ``gap`` (and ``validation_gap``) says how much worse the value is than on training
+        rows, or how much larger if neither higher nor lower is better.
     positive : scalar, optional
-        The positive value of the label, unless it is 1 (of 0 and 1, or -1 and 1) or True. It must
-        be one that the column can hold: 1.7 of whole numbers, or ``"x"`` of dates, is an error.
+        The positive value of the label, unless it is 1 (of 0 and 1, or -1 and 1) or True. The
+        column must be able to hold it: 1.7 for whole numbers, or ``"x"`` for dates, is an error.
     threshold : float, optional
-        Where a score becomes a positive prediction; 0.5, for scores in 0 .. 1, if left out.
+        The score from which a prediction is positive; by default 0.5, for scores in 0 .. 1.
     where : str, optional
         A SQL condition over the source's columns. In it and in ``by=``, the zone of a TIMESTAMP
         WITH TIME ZONE is UTC on every machine, unless ``con=`` says otherwise.
     nulls : {"error", "drop"}
-        What happens to rows with a NULL or NaN in a bound column.
+        Whether rows with a NULL or NaN in a bound column are an error, or are left out.
     common : bool
         With several models and ``nulls="drop"``: whether a row that lacks the value of one model is
-        left out for all of them, so that they are judged on the same rows.
+        left out for all models, so that all are judged on the same rows.
     labels, on : optional
         A second source that holds the label, and the key that joins the two.
     expected : bool or Predictions
-        Evaluate two classes before their labels come: each row of score p counts as p positives
-        and 1 - p negatives, which is what is expected if the scores are calibrated. Labelled
-        `Predictions` of the same model instead of True say in ``note`` how well calibrated the
-        scores have been.
+        Evaluate two classes before their labels come: a row with score p counts as p positives
+        and 1 - p negatives, the expected numbers if the scores are calibrated. With labelled
+        `Predictions` of the same model instead of True, ``note`` says how well calibrated their
+        scores were.
     task : {"binary", "multiclass", "regression", "ranking"}, optional
-        Follows from the roles if left out; of a label and a prediction, from their first 1,000
-        rows: values that are all 0 or 1, of any type, are binary; whole numbers are classes where
-        one column is of whole numbers or texts; two columns of a floating type are a regression.
-        A row further on that contradicts this is an error.
+        If left out, it follows from the roles; for a label and a prediction, from their first
+        1,000 rows. Values that are all 0 or 1, of any type, are binary; whole numbers are classes
+        if one column has integers or texts; two columns of a floating type are a regression. A
+        later row that contradicts this is an error.
     query : str, optional
-        A SELECT instead of a source, or over the tables of a database.
+        A SELECT instead of a source, or on the tables of a database.
     con : duckdb.DuckDBPyConnection or ADBC connection, optional
         The connection for a table name or a query.
     storage : mapping of str to str or bool, optional
@@ -147,7 +148,7 @@ def scan(
         The version of a Delta or Lance table, the snapshot of a DuckLake, or the snapshot, branch
         or tag of an Iceberg table.
     timestamp : datetime or str, optional
-        A time: the table is read as it was then.
+        The time whose version of the table is read.
     verify : bool
         Check the page checksums of local Parquet files in the columns that are read, each time
         before a result is collected; files that have passed are checked again when they change.
@@ -156,14 +157,14 @@ def scan(
         The SQL files of metrics and curves; those of the package if left out.
         ``Catalogue(find_sql_folder(), "our/metrics")`` of `sqleval.catalog` adds a folder.
     engine : SparkSession, connection, str or Engine, optional
-        What runs the statements; a source is then a table, path, query or DataFrame there.
-        A session of Spark (classic or Connect), ``"spark"``, ``"sc://host:port"`` or ``"sail"``;
-        ``"postgresql://user@host/database"`` or an ADBC connection to PostgreSQL; a connection of
-        the clients of Snowflake, Databricks or Trino; a ``google.cloud.bigquery.Client``; or what
-        has the interface of `sqleval.engines.base.Engine`. The session of a Spark DataFrame, or
-        else DuckDB, if left out.
+        The engine that runs the statements; a source is then a table, path, query or DataFrame
+        there. A session of Spark (classic or Connect), ``"spark"``, ``"sc://host:port"`` or
+        ``"sail"``; ``"postgresql://user@host/database"`` or an ADBC connection to PostgreSQL; a
+        connection of the clients of Snowflake, Databricks or Trino; a
+        ``google.cloud.bigquery.Client``; or an object with the interface of
+        `sqleval.engines.base.Engine`. By default DuckDB, or the session of a Spark DataFrame.
     **roles
-        The columns of further roles, by the table of roles in `sqleval.catalog.roles`.
+        The columns of further roles, which the table in `sqleval.catalog.roles` lists.
 
     Returns
     -------
@@ -236,7 +237,7 @@ def scan(
 
 @pl.api.register_lazyframe_namespace("sqleval")
 class LazyFrameNamespace:
-    """The verbs of `Predictions` on a LazyFrame: ``lf.sqleval.evaluate("roc_auc", label=...)``."""
+    """Methods of `Predictions` on a LazyFrame: ``lf.sqleval.evaluate("roc_auc", label=...)``."""
 
     def __init__(self, frame: pl.LazyFrame) -> None:
         self._frame = frame
@@ -257,7 +258,7 @@ class LazyFrameNamespace:
         worst_first: bool = False,
         **roles: Any,
     ) -> pl.LazyFrame:
-        """Return the metrics of this frame; ``roles`` are those of `scan`.
+        """Return the metrics of this frame; ``roles`` are arguments of `scan`.
 
         Examples
         --------
@@ -294,7 +295,7 @@ class LazyFrameNamespace:
     def curve(
         self, name: str, *, params: Mapping[str, Any] | None = None, **roles: Any
     ) -> pl.LazyFrame:
-        """Return a curve of this frame; ``roles`` are those of `scan`."""
+        """Return a curve of this frame; ``roles`` are arguments of `scan`."""
         return scan(self._frame, **roles).curve(name, **(params or {}))
 
     def plot(
@@ -305,13 +306,13 @@ class LazyFrameNamespace:
         params: Mapping[str, Any] | None = None,
         **roles: Any,
     ) -> Any:
-        """Draw a curve of this frame; ``roles`` are those of `scan`."""
+        """Draw a curve of this frame; ``roles`` are arguments of `scan`."""
         return scan(self._frame, **roles).plot(curve, output, **(params or {}))
 
     def confusion(self, **roles: Any) -> pl.LazyFrame:
-        """Return the confusion table of this frame; ``roles`` are those of `scan`."""
+        """Return the confusion table of this frame; ``roles`` are arguments of `scan`."""
         return scan(self._frame, **roles).confusion()
 
     def sql(self, metrics: Metrics = None, *, ci: float | None = None, **roles: Any) -> str:
-        """Return the statement that `evaluate` runs; ``roles`` are those of `scan`."""
+        """Return the statement that `evaluate` runs; ``roles`` are arguments of `scan`."""
         return scan(self._frame, **roles).sql(metrics, ci=ci)

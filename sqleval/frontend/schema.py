@@ -1,11 +1,11 @@
-"""The columns of results and their Polars types."""
+"""Defines the columns of results and their Polars types."""
 
 import polars as pl
 
 from sqleval.binding.binding import Binding
 from sqleval.common.columns import is_integer
 
-#: The columns of a result of metrics after its slice keys.
+#: Columns of a result of metrics, after its slice keys.
 TALL = pl.Schema(
     {
         "metric": pl.String, "value": pl.Float64, "low": pl.Float64, "high": pl.Float64,
@@ -22,13 +22,13 @@ HIDDEN = pl.Schema(
 
 
 def get_class_type(binding: Binding) -> pl.DataType:
-    """Return the type of a class: whole numbers, or texts."""
+    """Return the type of the classes: whole numbers, or texts."""
     texts = binding.has_several_classes and not is_integer(binding.role["label"].type)
     return pl.String() if texts else pl.Int64()
 
 
 def get_column_type(binding: Binding, kind: str | None) -> pl.DataType:
-    """Return the type of a curve's column, which a header calls one of `header.TYPES`."""
+    """Return the type of a curve's column; ``kind`` is one of `header.TYPES`."""
     if kind == "class":
         return get_class_type(binding)
     if kind == "integer" or (kind == "count" and not binding.has_fractions):

@@ -45,9 +45,9 @@ def apply_slice_options(
 
 
 def _find_size(result: pl.LazyFrame, within: list[str]) -> pl.Expr:
-    """Return the rows of a value, of a gap those of the smaller one of its two roles."""
+    """Return the number of rows of a value; for a gap, of the smaller of its two roles."""
     names = result.collect_schema().names()
-    # By place: a key such as ^.*$ would be a pattern.
+    # By place, because a key such as ^.*$ would be read as a pattern.
     groups = [pl.nth(names.index(name)) for name in ("metric", *within)]
     role = pl.col("role")
     size = pl.col("n")
@@ -59,7 +59,7 @@ def _find_size(result: pl.LazyFrame, within: list[str]) -> pl.Expr:
 
 
 def _blank_small_slices(result: pl.LazyFrame, min_rows: int, size: pl.Expr) -> pl.LazyFrame:
-    """Return the result without values for slices of fewer rows; the note gives the reason."""
+    """Blank the values of slices with fewer rows; the note gives the reason."""
     is_small = size < min_rows
     return result.with_columns(
         *(pl.when(~is_small).then(name).alias(name) for name in ("value", "low", "high")),
@@ -68,26 +68,26 @@ def _blank_small_slices(result: pl.LazyFrame, min_rows: int, size: pl.Expr) -> p
 
 
 def _add_gap(result: pl.LazyFrame, within: list[str]) -> pl.LazyFrame:
-    """Return the result with ``gap``, the value minus that of all rows, after the value.
+    """Add ``gap`` after the value: the value minus the value of all rows.
 
-    ``within`` are further keys that tell sets of all rows apart, such as ``model``.
+    ``within`` are keys such as ``model``, each with its own value of all rows.
     """
     whole = pl.col("value").filter(pl.col("by") == OVERALL).first().over("metric", *within)
     names = result.collect_schema().names()
     place, last = names.index("value") + 1, len(names)
-    # By place: a key such as ^.*$ would be a pattern.
+    # By place, because a key such as ^.*$ would be read as a pattern.
     order = [*range(place), last, *range(place, last)]
-    gap = (pl.col("value") - whole).fill_nan(None)  # two infinite values have none
+    gap = (pl.col("value") - whole).fill_nan(None)  # undefined for two infinite values
     return result.with_columns(gap=gap).select(pl.nth(*order))
 
 
 def _sort_worst_first(
     result: pl.LazyFrame, by_label: Mapping[str, Request], *, has_roles: bool
 ) -> pl.LazyFrame:
-    """Return the result metric by metric, the worst slice of each first, the undefined last.
+    """Sort the result by metric, then from the worst slice to the best; undefined values come last.
 
-    For a metric without a direction, the largest values come first. The gaps between roles follow
-    the values, the largest first.
+    For a metric without a direction, the largest values come first. Gaps between roles follow the
+    values, the largest first.
     """
     place = {metric: i for i, metric in enumerate(by_label)}
     sign = {

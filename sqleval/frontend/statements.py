@@ -1,4 +1,4 @@
-"""The statement behind an evaluation: its text, and its steps with their rows."""
+"""Shows the statement behind an evaluation: its text, and its steps with their rows."""
 
 from collections.abc import Iterator
 
@@ -25,7 +25,7 @@ def sql(
     plan: Plan = "rows",
     params: bool = False,
 ) -> str:
-    """Return the statement that `evaluate` runs, for a warehouse in its own SQL.
+    """Return the statement that `evaluate` runs, in the engine's SQL.
 
     Parameters
     ----------
@@ -33,9 +33,9 @@ def sql(
         As for `evaluate`. A curve's name gives the statement of the curve.
     plan : {"rows", "numbered", "groups"}
         The units of ``cutoffs``: rows, rows with an integer id in place of text slice keys, or
-        distinct scores. `evaluate` chooses by itself.
+        distinct scores. `evaluate` chooses the plan itself.
     params : bool
-        Keep the ``$parameters``, in DuckDB's SQL; otherwise their values stand in the text.
+        Keep ``$parameters`` (in DuckDB's SQL) instead of inserting their values.
 
     Examples
     --------
@@ -64,7 +64,7 @@ def statement(
     ):
         if ci is not None:
             raise RequestError(
-                f"ci= is for the SQL of metrics, and {table_request.name} is a curve; "
+                f"ci= is for the SQL of metrics, but {table_request.name} is a curve; "
                 "curve() gives its bands"
             )
         return compile_curve(bound.binding, table_request, parse_bins(bins) or "rows")
@@ -81,7 +81,7 @@ def steps(
     bins: int | None = None,
     plan: Plan = "rows",
 ) -> Iterator[tuple[str, str, pl.DataFrame]]:
-    """Run a statement step by step: yield each step's name, SQL and first rows.
+    """Run a statement step by step, and yield each step's name, SQL and first rows.
 
     Examples
     --------

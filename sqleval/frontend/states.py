@@ -1,4 +1,4 @@
-"""States of predictions, as lazy frames."""
+"""Builds states of predictions as lazy frames."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -23,34 +23,34 @@ def state(
 ) -> pl.LazyFrame:
     """Return counts and sums of the rows, by slice and period, for `from_state` to evaluate.
 
-    Write it wherever tables are kept: ``.sink_parquet("day.parquet")``. States of different
-    rows are added up by reading them together.
+    Write the frame like any table: ``.sink_parquet("day.parquet")``. States of different rows are
+    added up when they are read together.
 
     Parameters
     ----------
     metrics : str or sequence of str, optional
         Metrics whose sums over rows the state must hold; the default set of the task if left
-        out. Metrics of ranked scores need no sums: any state gives them. Of a ranking, the state
-        holds the value of each metric by query.
+        out. Metrics of ranked scores need no sums, so any state can compute them. The state of a
+        ranking holds the value of each metric by query.
     by : str or sequence of str, optional
-        Slice keys, instead of those of `scan`.
+        Slice keys, instead of the keys of `scan`.
     grain, time : str, optional
         The length of a period (hour, day, week, month, quarter, year), and the column, a date,
         time or text, that decides the period of a row; the key ``period`` is its first day.
     timezone : str, optional
-        Where the days begin; UTC if left out.
+        Time zone in which days begin; UTC if left out.
     bins : int
-        The significant bits of a score that are kept.
+        The significant bits to which scores are rounded.
     ci : bool
         Also hold the sums of squared deviations that intervals of means need.
 
     Returns
     -------
     polars.LazyFrame
-        One row a slice, label, bin and side of each threshold: the keys, ``label``,
+        One row per slice, label, bin and side of each threshold: the keys, ``label``,
         ``score`` (the bin), ``score_low``, ``score_high``, ``n``, ``used`` (whether the rows
-        are usable), the sums, and ``definition``, which says what they are. Sorted by the keys.
-        Of a ranking, one row a slice and query: the keys, ``query``, ``n``, ``used``, the values
+        are usable), the sums, and ``definition``, which describes them. Sorted by the keys.
+        A ranking has one row per slice and query: the keys, ``query``, ``n``, ``used``, the values
         and ``definition``.
 
     Raises

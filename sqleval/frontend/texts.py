@@ -1,4 +1,4 @@
-"""Says how a column of texts becomes one of numbers, by its first values."""
+"""Advises how to convert a column of texts to numbers, from its first values."""
 
 import re
 
@@ -6,13 +6,13 @@ from sqleval.common.sql_text import quote
 from sqleval.engines.base import Engine
 from sqleval.sources.source import Source
 
-#: So many rows are looked at.
+#: Number of rows to look at.
 _ROWS = 1000
 #: Texts that stand for a missing value, in lower case.
 _MISSING = frozenset(
     {"", "-", ".", "?", "na", "n/a", "#n/a", "nan", "nil", "null", "none", "missing"}
 )
-#: What texts look like, and the number as SQL over the text ``{}``.
+#: Patterns of texts, and SQL that converts such a text ``{}`` to a number.
 _KINDS = (
     (r"[+-]?\d*,\d+", "CAST(REPLACE({}, ',', '.') AS DOUBLE)"),
     (
@@ -27,7 +27,7 @@ _KINDS = (
 
 
 def advise_on_texts(source: Source, column: str, engine: Engine) -> str:
-    """Return the end of a message about texts that are to be numbers; empty without advice."""
+    """Return advice for the end of a message about texts that should be numbers, or ''."""
     if source.once or engine.dialect != "duckdb":
         return ""
     statement = f"SELECT s.{quote(column)} FROM {source.relation} AS s LIMIT {_ROWS}"

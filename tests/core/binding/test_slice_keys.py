@@ -133,7 +133,7 @@ def test_texts_that_are_not_expressions_are_refused(by: Any, message: str) -> No
 
 def test_a_reader_is_not_read_for_its_quantiles() -> None:
     with pytest.raises(
-        RequestError, match=r"the RecordBatchReader can be read once; give the ends"
+        RequestError, match=r"the RecordBatchReader can be read only once; give the ends"
     ):
         sqleval.scan(ROWS.to_arrow().to_reader(), by={"size": "qcut(q, 5)"}, **ROLES)
 

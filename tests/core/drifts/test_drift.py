@@ -376,7 +376,7 @@ def test_samples_that_cannot_be_compared() -> None:
     for pair, options, message in (
         ((coarse, fine), {}, "bins of 5 bits and 11 bits"),
         ((coarse, rows), {"score": "p", "label": "y"}, "say with positive="),
-        ((scan, rows), {"score": "p"}, "leave out score=, and open the other sample by sqleval.scan"),
+        ((scan, rows), {"score": "p"}, "leave out score=, and open the other sample"),
         ((fine, fine), {"score": "p"}, "both samples are states.*leave out score="),
         ((rows, rows), {"score": "p", "metrics": "psi(bins=1)"}, r"^psi\(bins=\) must be in"),
         ((bytes_, bytes_), {"score": "p", "by": "k"}, "slice key 'k' is BLOB; use a number"),

@@ -173,5 +173,5 @@ def test_the_steps_show_bad_rows_instead_of_raising() -> None:
 def test_the_sql_of_a_curve_has_no_bands() -> None:
     bound = sqleval.scan(query="SELECT 1 AS y, 0.5 AS p", label="y", score="p")
     for call in (bound.sql, bound.statement):
-        with pytest.raises(RequestError, match="ci= is for the SQL of metrics, and roc_curve is a"):
+        with pytest.raises(RequestError, match="ci= is for the SQL of metrics, but roc_curve is a"):
             call("roc_curve", ci=0.95)
