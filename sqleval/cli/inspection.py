@@ -110,7 +110,7 @@ def write_findings(name: str, findings: Sequence["Finding"], width: int) -> Iter
 def inspect(
     source: str | None, query: str | None, format_: str | None, output: str | None, **roles: Any
 ) -> None:
-    r"""Show what a source holds, what is wrong, and what to run.
+    r"""Show a source's columns, its problems, and a command to run.
 
     It suggests the label, the scores and other roles, with reasons; options replace a suggestion.
 

@@ -171,7 +171,7 @@ def _is_missing(sizes: pl.DataFrame, key: str) -> bool:
 def measure_mix(
     sizes: Sequence[pl.DataFrame], samples: Sequence[Sample], measures: Sequence[Measure]
 ) -> pl.DataFrame:
-    """Return the drift of the shares of the slices; its parameters are those of `measure_role`."""
+    """Return the drift of the shares of the slices; parameters are as for `measure_role`."""
     binding = samples[0].binding
     keys = list(binding.keys)
     by = keys[: len(binding.by)]

@@ -154,8 +154,8 @@ def _warn_of_many_slices(bound: Bound, frame: pl.DataFrame) -> None:
     if slices > _MANY_SLICES:
         names = ", ".join(column.name for column in bound.binding.by)
         warnings.warn(
-            f"by= ({names}) makes {slices:,} slices; min_rows= (--min-rows) blanks those of "
-            "few rows, and qcut() and cut() make intervals of numbers",
+            f"by= ({names}) makes {slices:,} slices; min_rows= (--min-rows) blanks slices "
+            "of few rows, and qcut() and cut() make intervals of numbers",
             ManySlices,
             stacklevel=3,
         )

@@ -154,7 +154,7 @@ def scan(
         before a result is collected; files that have passed are checked again when they change.
         Files without checksums pass if they can be read.
     catalogue : Catalogue, optional
-        The SQL files of metrics and curves; those of the package if left out.
+        The SQL files of metrics and curves; by default the files of the package.
         ``Catalogue(find_sql_folder(), "our/metrics")`` of `sqleval.catalog` adds a folder.
     engine : SparkSession, connection, str or Engine, optional
         The engine that runs the statements; a source is then a table, path, query or DataFrame
