@@ -1,4 +1,4 @@
-"""The command `check`: the properties of the metrics and curves of a folder."""
+"""The command `check`: tests the properties of the metrics and curves of a folder."""
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -22,13 +22,13 @@ _COLORS = {"holds": "green", "does not apply": "yellow", "fails": "red"}
 @click.argument("folder")
 @add_options(SQL, *OUTPUT)
 def check(folder: str, format_: str | None, output: str | None) -> int:
-    r"""Check metrics and curves of your own on made rows.
+    r"""Check your own metrics and curves on generated rows.
 
-    FOLDER has a folder per family, with a SQL file per metric. Each one is evaluated on made rows
-    with ties, weights, counts, slices, one class and no rows, from bins and states, in a
-    comparison, and as SQL for other engines. What holds for every metric is checked; the exit code
-    is 1 if something fails. It does not know what a metric should be: compare some values with
-    those of a function or a paper.
+    FOLDER has a folder per family, with a SQL file per metric. Each metric is evaluated on
+    generated rows with ties, weights, counts, slices, one class and no rows, from bins and states,
+    in a comparison, and as SQL for other engines. The checks are properties of every metric; the
+    exit code is 1 if one fails. They cannot tell whether a formula is right: compare some values
+    with a function or a paper.
 
     \b
     Example:
@@ -50,7 +50,7 @@ def check(folder: str, format_: str | None, output: str | None) -> int:
 
 
 def _write_lines(findings: Sequence["Finding"]) -> Iterator[str]:
-    """Yield the lines of each file: what fails, what does not apply and why, what holds."""
+    """Yield the lines of each file: checks that fail, do not apply (with the reason), and hold."""
     for file in dict.fromkeys(each.file for each in findings):
         here = [each for each in findings if each.file == file]
         yield click.style(show_controls(file), bold=True)

@@ -58,7 +58,7 @@ class State(NamedTuple):
 def _list_kept(binding: Binding) -> tuple[str, ...]:
     """Return the roles beside label, score, prediction and weight that a state has as columns.
 
-    The metrics of a query are computed: of what they read, a state of a ranking has no more.
+    A state of a ranking holds computed metrics of each query, so it needs none of these roles.
     """
     return ("query",) if binding.has_queries else binding.kept
 
@@ -192,7 +192,7 @@ def _build_query_state(
     grain: str | None,
     timezone: str | None,
 ) -> State:
-    """Return the statement of a ranking's state: a row per query, with the value of each metric."""
+    """Return the statement of a ranking's state: one row per query, with each metric's value."""
     values = write_query_values(binding, requests)
     builder = values.builder
     builder.relations.place_audit(builder, values.checks)
