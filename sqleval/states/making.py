@@ -100,7 +100,7 @@ def _add_period(
 ) -> Binding:
     """Return the binding with the key ``period``, if ``grain=`` is given."""
     if (grain is None) != (time is None):
-        raise RequestError("grain= (length of a period) and time= (its column) need each other")
+        raise RequestError("grain= and time= go together: the length of a period, and its column")
     if grain is None or time is None:
         return binding
     if timezone is not None and timezone not in available_timezones():

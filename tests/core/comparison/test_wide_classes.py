@@ -273,7 +273,7 @@ def test_what_has_no_meaning_says_what_to_do() -> None:
     with pytest.raises(RequestError, match="can be compared only with scores of two classes"):
         bound.compare_curves("roc")
     with pytest.raises(
-        RequestError, match=r"a state .*not of a score per class; prediction= takes"
+        RequestError, match=r"a state .*not a score per class; prediction= takes"
     ):
         bound.state("accuracy")
     with pytest.raises(RequestError, match="by= names 'model'"):

@@ -391,9 +391,9 @@ REFUSED: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     ({}, {"by": ["c", "c"]}, "by= names 'c' twice"),
     ({}, {"grain": "day", "time": "day", "timezone": "Mars/X"}, "is not a time zone"),
     ({"by": "carrier", "sets": "cube"}, {}, "a state has all slice keys"),
-    ({"counts": "one"}, {}, "not of counts= or over="),
+    ({"counts": "one"}, {}, "not counts= or over="),
     ({"label": "c", "score": {"x": "p", "y": "p", "z": "p"}, "task": "multiclass"}, {},
-     "not of a score per class"),
+     "not a score per class"),
 ]  # fmt: skip
 
 
