@@ -272,9 +272,7 @@ def test_what_has_no_meaning_says_what_to_do() -> None:
         bound.compare("log_loss", model="g", key="k")
     with pytest.raises(RequestError, match="can be compared only with scores of two classes"):
         bound.compare_curves("roc")
-    with pytest.raises(
-        RequestError, match=r"a state .*not a score per class; prediction= takes"
-    ):
+    with pytest.raises(RequestError, match=r"a state .*not a score per class; prediction= takes"):
         bound.state("accuracy")
     with pytest.raises(RequestError, match="by= names 'model'"):
         sqleval.scan(ROWS.rename({"g": "model"}), **ROLES, by="model")

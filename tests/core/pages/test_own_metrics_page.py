@@ -61,6 +61,6 @@ def test_a_file_that_ignores_weights_is_told_so(
     )
     done = run("sqleval check ours", tmp_path, capfd)
     assert done.returncode == 1
-    (said,) = re.findall(r"^`(weights: .*)`\. No rule", PAGE, re.MULTILINE)
+    (said,) = re.findall(r"^`(weights: .*)`\. No check", PAGE, re.MULTILINE)
     assert said in done.stdout
     builtin.cache_clear()
