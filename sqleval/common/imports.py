@@ -45,12 +45,12 @@ def advise_install(extra: str) -> str:
     """
     from importlib.metadata import requires  # late, as few messages need it
 
-    found: list[str] = []
+    libraries: list[str] = []
     for requirement in requires(DISTRIBUTION) or []:
         library, _, marker = requirement.partition(";")
         if re.search(rf"""extra == (['"]){re.escape(extra)}\1""", marker):
-            found.append(f"'{library.strip()}'")
-    return f"pip install {' '.join(found)}"
+            libraries.append(f"'{library.strip()}'")
+    return f"pip install {' '.join(libraries)}"
 
 
 def import_optional(module: str, extra: str, feature: str) -> Any:

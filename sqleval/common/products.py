@@ -33,11 +33,11 @@ def widen_counts(tree: exp.Expr, dialect: str) -> None:
     known: _Known = {}
     for scope in traverse_scope(tree):
         nodes = [*scope.find_all(exp.Mul, exp.Pow)]
-        found = [node for node in nodes if _is_of_counts(node, scope, known)]
+        counts = [node for node in nodes if _is_of_counts(node, scope, known)]
         known[scope] = _list_columns(scope, known)
         # In BigQuery NUMERIC has 29 digits before the point, enough for counts of 1e14 rows.
         wide = "DECIMAL" if dialect == "bigquery" else "HUGEINT"
-        for node in found:
+        for node in counts:
             _cast(node, wide if isinstance(node, exp.Mul) else "DOUBLE")
 
 

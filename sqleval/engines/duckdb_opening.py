@@ -116,6 +116,6 @@ def list_places(files: Iterable[str]) -> list[str]:
     Each path is also listed as an escaped pattern: this package passes files to DuckDB as such
     patterns, and DuckDB compares the pattern.
     """
-    found = {find(file) for file in files for find in (os.path.abspath, os.path.realpath)}
-    places = [f"{file}{ending}" for file in sorted(found) for ending in _BESIDE]
+    paths = {find(file) for file in files for find in (os.path.abspath, os.path.realpath)}
+    places = [f"{file}{ending}" for file in sorted(paths) for ending in _BESIDE]
     return list(dict.fromkeys([*places, *map(escape, places)]))

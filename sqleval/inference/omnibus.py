@@ -49,8 +49,8 @@ def apply_joint_test(values: ArrayLike, variances: ArrayLike) -> Omnibus:
     areas, spread = np.asarray(values, dtype=float), np.asarray(variances, dtype=float)
     away = areas[1:] - areas[0]
     # For differences a, b from the first value, cov(a, b) = (var(a) + var(b) - var(a - b)) / 2.
-    own = spread[1:, :1]
-    covariance = (own + own.T - spread[1:, 1:]) / 2
+    from_first = spread[1:, :1]
+    covariance = (from_first + from_first.T - spread[1:, 1:]) / 2
     if np.isnan(covariance).any() or np.isnan(away).any():
         return Omnibus(float("nan"), 0, float("nan"))
     sizes, directions = np.linalg.eigh(covariance)

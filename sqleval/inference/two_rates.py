@@ -159,11 +159,11 @@ def _find_newcombe_ends(
     """Return the ends of Newcombe's interval; a one-sided interval has one infinite end."""
     quantile = float(special.ndtri((1 + ci) / 2 if side == "two-sided" else ci))
     with np.errstate(all="ignore"):
-        own, low, high = _find_wilson_ends(successes, trials, quantile)
+        rate, low, high = _find_wilson_ends(successes, trials, quantile)
         base, base_low, base_high = _find_wilson_ends(baseline_successes, baseline_trials, quantile)
-        difference = own - base
-        least = difference - np.sqrt((own - low) ** 2 + (base_high - base) ** 2)
-        most = difference + np.sqrt((high - own) ** 2 + (base - base_low) ** 2)
+        difference = rate - base
+        least = difference - np.sqrt((rate - low) ** 2 + (base_high - base) ** 2)
+        most = difference + np.sqrt((high - rate) ** 2 + (base - base_low) ** 2)
     is_defined = ~np.isnan(difference)
     least = np.full_like(least, -np.inf) if side == "less" else least
     most = np.full_like(most, np.inf) if side == "greater" else most
@@ -194,10 +194,10 @@ def _compute_score(
     """Return the score of a difference: z with the rates of maximum likelihood under it."""
     has_rows = (trials > 0) & (baseline_trials > 0)
     with np.errstate(all="ignore"):
-        own, base = successes / trials, baseline_successes / baseline_trials
-        first, second = _find_likeliest_rates(own, base, baseline_trials / trials, difference)
+        rate, base = successes / trials, baseline_successes / baseline_trials
+        first, second = _find_likeliest_rates(rate, base, baseline_trials / trials, difference)
         variance = first * (1 - first) / trials + second * (1 - second) / baseline_trials
-        away = own - base - difference
+        away = rate - base - difference
         # Rates of 0 and 1 whose difference equals the tested one have no variance.
         score = np.where(away == 0, 0.0, away / np.sqrt(np.maximum(variance, 0)))
     return keep_defined(score, has_rows)

@@ -139,15 +139,15 @@ def _unify(name: str, types: dict[Any, str]) -> tuple[Any, str]:
     ``types`` maps each type to a file with it. The type None means that the file lacks the column.
     """
     pa: Any = import_module("pyarrow")
-    there = [kind for kind in types if kind is not None]
+    present = [kind for kind in types if kind is not None]
     differs = ", ".join(
         f"{'none' if kind is None else kind} in {file}" for kind, file in types.items()
     )
     try:
-        schemas = [pa.schema([(name, kind)]) for kind in _align(there)]
+        schemas = [pa.schema([(name, kind)]) for kind in _align(present)]
         unified = pa.unify_schemas(schemas, promote_options="permissive").field(name).type
     except pa.ArrowTypeError:
-        return there[0], differs
+        return present[0], differs
     return unified, differs if None in types else ""
 
 

@@ -357,13 +357,13 @@ def list_roots(path: str) -> list[str]:
     if is_remote(path):
         return []
     if Path(path).is_dir():
-        root, found = path, _list_below(path)
+        root, inside = path, _list_below(path)
     elif has_magic(path) and not Path(path).exists():
         root = _find_root(path)
-        found = _list_below(root or ".") if "**" in Path(path).parts else _list_steps(path, root)
+        inside = _list_below(root or ".") if "**" in Path(path).parts else _list_steps(path, root)
     else:
         return [path]
-    links = [each for each in found if each.is_symlink()]
+    links = [each for each in inside if each.is_symlink()]
     targets = [fspath(link.resolve()) + ("/" if link.is_dir() else "") for link in links]
     return [fspath(Path(root).resolve()) + "/", *targets]
 

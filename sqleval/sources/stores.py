@@ -256,8 +256,8 @@ def _list_infos(store: ObjectStore, base: str, url: str, *, is_http: bool) -> tu
             selector = fs.FileSelector(base, allow_not_found=True, recursive=True)
             infos = store.filesystem.get_file_info(selector)
     except (OSError, ValueError, pa.ArrowException) as error:
-        said = shorten(_find_reason(store, base, error))
-        raise SourceError(f"cannot list {url!r}: {said}") from error
+        reason = shorten(_find_reason(store, base, error))
+        raise SourceError(f"cannot list {url!r}: {reason}") from error
     return [info for info in infos if info.is_file], is_file
 
 

@@ -230,8 +230,8 @@ def _infer_types(cursor: Any, relation: str) -> Any:
         kind = field.type
         if column.null_count == len(column):
             at = quote(field.name)
-            there = f"FROM {relation} AS s WHERE {at} IS NOT NULL LIMIT 1"
-            cursor.execute(f"SELECT typeof({at}) {there}")
+            present = f"FROM {relation} AS s WHERE {at} IS NOT NULL LIMIT 1"
+            cursor.execute(f"SELECT typeof({at}) {present}")
             first = cursor.fetchone()
             kind = types.get(first[0] if first else "", pa.int64())
         fields.append((field.name, kind))

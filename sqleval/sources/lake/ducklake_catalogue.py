@@ -374,8 +374,8 @@ def _read_inlined(
     for row in inlined_tables:
         name = row["table_name"]
         then = _list_columns(catalogue, table, row["begin_snapshot"])
-        there = set(catalogue.select(f"SELECT * FROM {quote(name)} LIMIT 0").column_names)
-        if not {column.name for column in then.values()} <= there:
+        stored = set(catalogue.select(f"SELECT * FROM {quote(name)} LIMIT 0").column_names)
+        if not {column.name for column in then.values()} <= stored:
             raise SourceError(f"cannot read {label}: {name} has other columns than its schema")
         chosen = ", ".join(
             f"CAST({_write_inlined(number, column, then)} AS VARCHAR) AS {quote(column.name)}"

@@ -75,10 +75,10 @@ def _find_snapshot(table: Any, as_of: AsOf, label: str) -> int | None:
     else:
         snapshot = table.snapshot_by_name(as_of.version)
     if snapshot is None:
-        there = ", ".join(str(each.snapshot_id) for each in table.snapshots())
+        ids = ", ".join(str(each.snapshot_id) for each in table.snapshots())
         names = ", ".join(table.metadata.refs)
         raise SourceError(
-            f"{label} has no snapshot at {describe_as_of(as_of)} (snapshots: {there}; branches and "
+            f"{label} has no snapshot at {describe_as_of(as_of)} (snapshots: {ids}; branches and "
             f"tags: {names})"
         )
     return snapshot.snapshot_id

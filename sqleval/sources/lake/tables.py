@@ -24,8 +24,8 @@ def find_table_kind(path: str) -> tuple[str, str]:
     kind, rest = split_kind(path)
     if kind:
         return kind[:-1], rest
-    found = next((name for name, each in FORMATS.items() if each.is_table(path)), "")
-    return found, path.removeprefix("iceberg:")
+    name_of_format = next((name for name, each in FORMATS.items() if each.is_table(path)), "")
+    return name_of_format, path.removeprefix("iceberg:")
 
 
 def open_table(source: object, as_of: AsOf, storage: Storage, name: str) -> Source | None:
