@@ -5,9 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-import sqlglot
 from sqlglot import exp
-from sqlglot.errors import TokenError
 
 from sqleval.catalog.header import (
     CONDITIONS,
@@ -32,6 +30,7 @@ from sqleval.catalog.queries import (
     list_notes,
     list_reads,
     list_uses,
+    parse_query,
 )
 from sqleval.catalog.relations import CONTRACT
 from sqleval.catalog.tasks import TASKS, find_tasks
@@ -175,23 +174,6 @@ def _find_line(text: str, node: exp.Expr) -> int:
     return text.count("\n", 0, body) + 2
 
 
-def _parse_query(path: Path, text: str) -> exp.Query:
-    try:
-        statements = [s for s in sqlglot.parse(text, dialect="duckdb") if s is not None]
-    except sqlglot.ParseError as error:
-        first = error.errors[0] if error.errors else {}
-        line = text.count("\n", 0, len(text)) if "line" not in first else int(first["line"])
-        near = f", at {first['highlight']!r}" if first.get("highlight") else ""
-        what = str(first.get("description", error))
-        near += "; a comma may be missing before it" * what.endswith("Unexpected token")
-        raise make_error(path, line, f"not SQL: {what}{near}") from error
-    except TokenError as error:
-        raise make_error(path, 1, f"not SQL: {error}") from error
-    if len(statements) != 1 or not isinstance(statements[0], exp.Query):
-        raise make_error(path, 1, "a file holds one SELECT statement and nothing else")
-    return statements[0]
-
-
 def _find_kind(
     path: Path, header: Mapping[str, Any], query: exp.Query, columns: Iterable[str]
 ) -> Kind:
@@ -312,7 +294,7 @@ def read_file(path: Path, relations: Iterable[str]) -> Relation:
     """
     text = read_text(path)
     header = read_header(path, text)
-    query = _parse_query(path, text)
+    query = parse_query(path, text)
     for node, problem in portable.find_problems(query, duckdb=".duckdb." in path.name):
         raise make_error(path, _find_line(text, node), problem)
     columns = list_columns(query)

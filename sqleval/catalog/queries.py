@@ -1,9 +1,13 @@
 """What follows from the SQL of a file: the columns that it returns, and those that it reads."""
 
 from collections.abc import Callable, Container, Mapping
+from pathlib import Path
 
+import sqlglot
 from sqlglot import exp
+from sqlglot.errors import TokenError
 
+from sqleval.catalog.header import make_error
 from sqleval.catalog.parameters import Param
 from sqleval.catalog.relations import CONTRACT, list_contract_columns
 
@@ -157,3 +161,21 @@ def _has_one_row(
         if inner is None or not _has_one_row(inner, inner_ctes, find_query):
             return False
     return True
+
+
+def parse_query(path: Path, text: str) -> exp.Query:
+    """Return the one SELECT of a SQL file; raise `LoadError` if there is another text."""
+    try:
+        statements = [s for s in sqlglot.parse(text, dialect="duckdb") if s is not None]
+    except sqlglot.ParseError as error:
+        first = error.errors[0] if error.errors else {}
+        line = text.count("\n", 0, len(text)) if "line" not in first else int(first["line"])
+        near = f", at {first['highlight']!r}" if first.get("highlight") else ""
+        what = str(first.get("description", error))
+        near += "; a comma may be missing before it" * what.endswith("Unexpected token")
+        raise make_error(path, line, f"not SQL: {what}{near}") from error
+    except TokenError as error:
+        raise make_error(path, 1, f"not SQL: {error}") from error
+    if len(statements) != 1 or not isinstance(statements[0], exp.Query):
+        raise make_error(path, 1, "a file holds one SELECT statement and nothing else")
+    return statements[0]

@@ -133,7 +133,7 @@ def record_files() -> Iterator[set[str]]:
 
     def watch(write: Any) -> Any:
         def written(relation: Relation, *others: Any, **options: Any) -> Any:
-            reached.add(relation.path.name)
+            reached.update(part.path.name for part in relation.files)
             return write(relation, *others, **options)
 
         return mock.patch.object(builder, write.__name__, written)
