@@ -18,8 +18,10 @@ from sqleval.catalog.header import (
     make_error,
     parse_aliases,
     read_header,
+    read_repeat,
     read_text,
 )
+from sqleval.catalog.named_columns import check_named_columns
 from sqleval.catalog.parameters import Param, read_parameters
 from sqleval.catalog.queries import (
     find_tables,
@@ -31,6 +33,7 @@ from sqleval.catalog.queries import (
     list_reads,
     list_uses,
     parse_query,
+    repeat_last_cte,
 )
 from sqleval.catalog.relations import CONTRACT
 from sqleval.catalog.tasks import TASKS, find_tasks
@@ -295,6 +298,7 @@ def read_file(path: Path, relations: Iterable[str]) -> Relation:
     text = read_text(path)
     header = read_header(path, text)
     query = parse_query(path, text)
+    repeat_last_cte(query, read_repeat(path, text, header, has_ctes=bool(query.ctes)))
     for node, problem in portable.find_problems(query, duckdb=".duckdb." in path.name):
         raise make_error(path, _find_line(text, node), problem)
     columns = list_columns(query)

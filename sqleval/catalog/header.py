@@ -21,7 +21,7 @@ HEADER_KEYS = {
     "summary", "formula", "direction", "range", "domain", "params", "reference", "weights",
     "cost", "since", "when", "interval", "order", "across", "means", "centres", "variances",
     "unbinned", "bound", "units", "task", "types", "aliases", "band", "test", "scale",
-    "expectation", "no_information", "chart", "version",
+    "expectation", "no_information", "chart", "repeat", "version",
 }  # fmt: skip
 #: The conditions that a twin may name in ``when`` (or as its second suffix), and their meaning.
 CONDITIONS: Mapping[str, str] = {
@@ -323,6 +323,15 @@ def _is_range(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def read_repeat(path: Path, text: str, header: Mapping[str, Any], *, has_ctes: bool) -> int:
+    """Return how often the last CTE of a file is written: once without the key ``repeat``."""
+    times = header.get("repeat", 1)
+    if "repeat" in header and not (type(times) is int and times > 1 and has_ctes):
+        message = f"repeat must be a whole number above 1, of a file with a CTE, not {times!r}"
+        raise make_error(path, find_key_line(text, "repeat"), message)
+    return times
 
 
 def parse_aliases(path: Path, text: str, header: Mapping[str, Any]) -> tuple[str, ...]:

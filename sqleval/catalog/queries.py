@@ -1,6 +1,6 @@
 """What follows from the SQL of a file: the columns that it returns, and those that it reads."""
 
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from pathlib import Path
 
 import sqlglot
@@ -15,6 +15,29 @@ from sqleval.catalog.relations import CONTRACT, list_contract_columns
 def list_columns(query: exp.Query) -> tuple[str, ...]:
     """Return the names of the columns that a file returns."""
     return tuple(item.alias_or_name.lower() for item in query.selects)
+
+
+def repeat_last_cte(query: exp.Query, times: int) -> None:
+    """Write the last CTE of a query several times, each over the rows of the one before."""
+    if times < 2:
+        return
+    last = query.ctes[-1]
+    source = next(table.name for table in last.find_all(exp.Table))
+    readers = [table for table in query.find_all(exp.Table) if table.parent_select is query]
+    before = last.alias
+    for i in range(2, times + 1):
+        again = last.copy()
+        again.set("alias", exp.TableAlias(this=exp.to_identifier(f"{last.alias}_{i}")))
+        _rename_tables(again.find_all(exp.Table), source, before)
+        query.args["with_"].append("expressions", again)
+        before = again.alias
+    _rename_tables(readers, last.alias, before)
+
+
+def _rename_tables(tables: Iterable[exp.Table], old: str, new: str) -> None:
+    for table in tables:
+        if table.name == old:
+            table.set("this", exp.to_identifier(new))
 
 
 def is_mergeable(query: exp.Query) -> bool:

@@ -2,6 +2,7 @@
 summary: >-
   vertices of the upper convex hull of the ROC curve, both ends included; points are compared in
   pairs, but only the few that a coarse hull and their neighbours do not exclude
+repeat: 5
 */
 WITH outside AS (
     -- Below a chord between two points of the curve, here those of the coarse hull, a point is
@@ -42,11 +43,9 @@ WITH outside AS (
         OR (CAST(tp AS DOUBLE) - left_tp) * (right_fp - left_fp)
             >= (CAST(right_tp AS DOUBLE) - left_tp) * (fp - left_fp)
 ),
-round_1 AS (
-    -- A point below the line through the points before and after is not a vertex either. A round
-    -- leaves about half of the points, and six leave few enough to be compared in pairs. They are
-    -- rounds instead of a join, as some engines compute both sides of a join anew. The first one
-    -- is by chord, so that no task of an engine of several machines reads all points.
+narrowed_by_chord AS (
+    -- A point below the line through the points before and after is not a vertex either. By chord,
+    -- so that no task of an engine of several machines reads all points.
     SELECT
         slice,
         threshold,
@@ -73,7 +72,10 @@ round_1 AS (
         COALESCE(CAST(up_before AS DOUBLE) / NULLIF(up_before + right_before, 0), 2e0)
         > COALESCE(CAST(up_after AS DOUBLE) / NULLIF(up_after + right_after, 0), -1e0)
 ),
-round_2 AS (
+narrowed AS (
+    -- The same among the points that are left. A round leaves about half of them; with the first
+    -- one, six leave few enough to be compared in pairs. They are rounds instead of a join because
+    -- some engines compute both sides of a join anew.
     SELECT
         slice,
         threshold,
@@ -93,111 +95,7 @@ round_2 AS (
             tp - LAG(tp) OVER (PARTITION BY slice ORDER BY fp, tp) AS up_before,
             LEAD(fp) OVER (PARTITION BY slice ORDER BY fp, tp) - fp AS right_after,
             LEAD(tp) OVER (PARTITION BY slice ORDER BY fp, tp) - tp AS up_after
-        FROM round_1
-    ) AS neighbours
-    WHERE
-        COALESCE(CAST(up_before AS DOUBLE) / NULLIF(up_before + right_before, 0), 2e0)
-        > COALESCE(CAST(up_after AS DOUBLE) / NULLIF(up_after + right_after, 0), -1e0)
-),
-round_3 AS (
-    SELECT
-        slice,
-        threshold,
-        fp,
-        tp,
-        total_positives,
-        total_negatives
-    FROM (
-        SELECT
-            slice,
-            threshold,
-            fp,
-            tp,
-            total_positives,
-            total_negatives,
-            fp - LAG(fp) OVER (PARTITION BY slice ORDER BY fp, tp) AS right_before,
-            tp - LAG(tp) OVER (PARTITION BY slice ORDER BY fp, tp) AS up_before,
-            LEAD(fp) OVER (PARTITION BY slice ORDER BY fp, tp) - fp AS right_after,
-            LEAD(tp) OVER (PARTITION BY slice ORDER BY fp, tp) - tp AS up_after
-        FROM round_2
-    ) AS neighbours
-    WHERE
-        COALESCE(CAST(up_before AS DOUBLE) / NULLIF(up_before + right_before, 0), 2e0)
-        > COALESCE(CAST(up_after AS DOUBLE) / NULLIF(up_after + right_after, 0), -1e0)
-),
-round_4 AS (
-    SELECT
-        slice,
-        threshold,
-        fp,
-        tp,
-        total_positives,
-        total_negatives
-    FROM (
-        SELECT
-            slice,
-            threshold,
-            fp,
-            tp,
-            total_positives,
-            total_negatives,
-            fp - LAG(fp) OVER (PARTITION BY slice ORDER BY fp, tp) AS right_before,
-            tp - LAG(tp) OVER (PARTITION BY slice ORDER BY fp, tp) AS up_before,
-            LEAD(fp) OVER (PARTITION BY slice ORDER BY fp, tp) - fp AS right_after,
-            LEAD(tp) OVER (PARTITION BY slice ORDER BY fp, tp) - tp AS up_after
-        FROM round_3
-    ) AS neighbours
-    WHERE
-        COALESCE(CAST(up_before AS DOUBLE) / NULLIF(up_before + right_before, 0), 2e0)
-        > COALESCE(CAST(up_after AS DOUBLE) / NULLIF(up_after + right_after, 0), -1e0)
-),
-round_5 AS (
-    SELECT
-        slice,
-        threshold,
-        fp,
-        tp,
-        total_positives,
-        total_negatives
-    FROM (
-        SELECT
-            slice,
-            threshold,
-            fp,
-            tp,
-            total_positives,
-            total_negatives,
-            fp - LAG(fp) OVER (PARTITION BY slice ORDER BY fp, tp) AS right_before,
-            tp - LAG(tp) OVER (PARTITION BY slice ORDER BY fp, tp) AS up_before,
-            LEAD(fp) OVER (PARTITION BY slice ORDER BY fp, tp) - fp AS right_after,
-            LEAD(tp) OVER (PARTITION BY slice ORDER BY fp, tp) - tp AS up_after
-        FROM round_4
-    ) AS neighbours
-    WHERE
-        COALESCE(CAST(up_before AS DOUBLE) / NULLIF(up_before + right_before, 0), 2e0)
-        > COALESCE(CAST(up_after AS DOUBLE) / NULLIF(up_after + right_after, 0), -1e0)
-),
-round_6 AS (
-    SELECT
-        slice,
-        threshold,
-        fp,
-        tp,
-        total_positives,
-        total_negatives
-    FROM (
-        SELECT
-            slice,
-            threshold,
-            fp,
-            tp,
-            total_positives,
-            total_negatives,
-            fp - LAG(fp) OVER (PARTITION BY slice ORDER BY fp, tp) AS right_before,
-            tp - LAG(tp) OVER (PARTITION BY slice ORDER BY fp, tp) AS up_before,
-            LEAD(fp) OVER (PARTITION BY slice ORDER BY fp, tp) - fp AS right_after,
-            LEAD(tp) OVER (PARTITION BY slice ORDER BY fp, tp) - tp AS up_after
-        FROM round_5
+        FROM narrowed_by_chord
     ) AS neighbours
     WHERE
         COALESCE(CAST(up_before AS DOUBLE) / NULLIF(up_before + right_before, 0), 2e0)
@@ -211,8 +109,8 @@ SELECT
     here.tp,
     here.total_positives,
     here.total_negatives
-FROM round_6 AS here
-JOIN round_6 AS there USING (slice)
+FROM narrowed AS here
+JOIN narrowed AS there USING (slice)
 GROUP BY
     here.slice,
     here.threshold,

@@ -454,6 +454,25 @@ def test_twins_of_a_metric_are_metrics_and_give_its_interval(folder: Path) -> No
         Catalogue(folder).files("good")
 
 
+def test_the_last_cte_is_repeated_over_its_own_rows(folder: Path) -> None:
+    cte = "WITH less AS (SELECT slice, total FROM totals WHERE total > 0)\n"
+    sql = cte + "SELECT a.slice, a.total FROM less AS a JOIN less AS b USING (slice)\n"
+    path = write(folder, "base/lessened.sql", f"/*\nsummary: s\nrepeat: 3\n*/\n{sql}")
+    written = load(path).query.sql()
+    assert [f"{name} AS (" in written for name in ("less", "less_2", "less_3", "less_4")] == [
+        True, True, True, False,
+    ]  # fmt: skip
+    assert "FROM less_3 AS a JOIN less_3 AS b" in written
+    assert [written.count(f"FROM {name} WHERE") for name in ("totals", "less", "less_2")] == [
+        1,
+        1,
+        1,
+    ]
+    for repeat, text in (("1", sql), ("true", sql), ("3", TOTALS.partition("*/")[2])):
+        message = refused(folder, "base/bad.sql", f"/*\nsummary: s\nrepeat: {repeat}\n*/\n{text}")
+        assert message.startswith("base/bad.sql:3: repeat must be a whole number above 1")
+
+
 def reading(*relations: str) -> str:
     first, *others = relations
     joins = "".join(f" JOIN {other} USING (slice)" for other in others)
