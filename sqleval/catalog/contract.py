@@ -21,7 +21,6 @@ from sqleval.catalog.header import (
     read_repeat,
     read_text,
 )
-from sqleval.catalog.named_columns import check_named_columns
 from sqleval.catalog.parameters import Param, read_parameters
 from sqleval.catalog.queries import (
     find_tables,
