@@ -148,7 +148,7 @@ def _open(
 
 
 def _check_texts(source: object, query: object) -> object:
-    """Return the source, a path as a text; raise if it is an empty text, or the query is none."""
+    """Check that source and query are not empty; return the source, with a path as text."""
     if query is not None and not isinstance(query, str):
         raise RequestError(f"query={query!r} must be a SELECT, as a text")
     if isinstance(source, PathLike):
@@ -173,7 +173,7 @@ def _open_lake_table(source: object, as_of: AsOf, storage: Storage, name: str) -
 
 
 def _list_paths(source: str | Sequence[object]) -> list[str]:
-    """Return the paths of a source of files."""
+    """Return the paths in a source that is a path or a list of paths."""
     if isinstance(source, str):
         return [source]
     for each in source:

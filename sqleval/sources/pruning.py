@@ -190,7 +190,7 @@ def _read_constant(node: exp.Expr, kind: pl.DataType) -> Constant | None:
 
 
 def _read_time(text: str, kind: pl.DataType, cast: exp.DataType | None) -> date | None:
-    """Return a text as a date or time of a column's type; None if it is another one."""
+    """Return a text as a date or time of a column's type; None if it has another type."""
     is_day = _DAY.fullmatch(text) is not None
     if kind == pl.Date and is_day:
         return date.fromisoformat(text)

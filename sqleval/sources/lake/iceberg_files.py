@@ -113,7 +113,7 @@ def open_iceberg_parts(
 
 
 def _are_readable(files: Iterable[Any], folder: str) -> bool:
-    """Whether files are Parquet files of a folder."""
+    """Whether all files are Parquet files in a folder."""
     inside = f"{folder.rstrip('/')}/"
     return all(
         get_place(file).startswith(inside) and file.file_format == "PARQUET" for file in files
