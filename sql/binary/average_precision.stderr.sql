@@ -2,12 +2,12 @@
 summary: >-
   standard error of the average precision by the infinitesimal jackknife, linearised for weights
 */
--- The variance is that of the infinitesimal jackknife (Efron 1982): the sum, over all rows, of the
+-- The variance comes from the infinitesimal jackknife (Efron 1982): the sum, over all rows, of the
 -- squared derivative of the value by the weight of the row, times its squared weight. A positive
--- adds its own precision and raises the precisions at its score and below; a negative lowers these.
+-- adds its own precision and raises the precisions at its score and below; a negative lowers them.
 -- The squares of the negatives need no row per negative: each is a sum over pairs of positives at
--- or below it, and `fp` negatives are at or above the higher one of a pair. `miss` is 1 -
--- precision: sums of squares of precisions would cancel where all are close to 1.
+-- or below the negative, and `fp` negatives are at or above the higher positive of a pair. `miss`
+-- is 1 - precision, because sums of squares of precisions would cancel where all are close to 1.
 SELECT
     slice,
     SQRT(GREATEST(
@@ -19,24 +19,24 @@ SELECT
         + SUM(lowers * fp_squares * (2e0 * lowered - lowers)),
         0e0
     )) / NULLIF(SUM(positives), 0) AS stderr,
-    -- Where a few positives at the top decide, the standard error is uncertain: their effective
-    -- number is (sum of w precision)^2 / sum of (w precision)^2.
+    -- If a few positives at the top decide, the standard error is uncertain. So the degrees of
+    -- freedom follow from their effective number, (sum of w precision)^2 / sum of (w precision)^2.
     LEAST(
         POWER(SUM(positives * (1e0 - miss)), 2)
             / NULLIF(SUM(positive_squares * POWER(1e0 - miss, 2)), 0),
         MAX(total_negatives)
             * (CAST(MAX(total_negatives) AS DOUBLE) / NULLIF(MAX(total_negative_squares), 0))
     ) - 1e0 AS degrees,
-    -- 20 rows of a class are enough, of a count 5: they count a quarter. With fewer positives than
-    -- the root of the number of rows, the few at the top are too rare to show in most samples. Rows
-    -- are effective ones, (sum w)^2 / sum w^2.
+    -- The warning limit is 5. Rows of a class are divided by 4, so 20 of them reach it. With fewer
+    -- positives than the root of the number of rows, most samples lack the few positives at the
+    -- top. All numbers are effective numbers of rows, (sum w)^2 / sum w^2.
     LEAST(
         25e-2 * LEAST(
             MAX(total_positives)
                 * (CAST(MAX(total_positives) AS DOUBLE) / NULLIF(MAX(total_positive_squares), 0)),
             MAX(total_negatives)
                 * (CAST(MAX(total_negatives) AS DOUBLE) / NULLIF(MAX(total_negative_squares), 0)),
-            -- Few negatives of large weight among the positives at the top decide alone.
+            -- A few heavy negatives among the positives at the top can decide alone.
             MAX(total_negatives)
                 * (CAST(MAX(total_negatives) AS DOUBLE) / NULLIF(MAX(total_negative_squares), 0))
                 * (CAST(MAX(total_positive_squares) AS DOUBLE) / NULLIF(MAX(total_positives), 0))

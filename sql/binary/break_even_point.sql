@@ -1,7 +1,7 @@
 /*
 summary: >-
-  precision where it equals recall, that is, where as many rows are predicted positive as are
-  positive; a tie across this point counts in proportion; 0 if none of the rows so far is positive
+  precision where it equals recall: as many rows are predicted positive as are positive; a tie
+  across this point counts in proportion; 0 if no row up to this point is positive
 formula: tp / P where tp + fp = P
 direction: higher
 range: 0 .. 1
@@ -13,7 +13,7 @@ since: 0.1.0
 */
 SELECT
     slice,
-    -- Linear between the last score before the break-even point and the first at or past it.
+    -- Interpolate between the last score before the break-even point and the first at or past it.
     (
         CAST(MAX(CASE WHEN tp + fp < total_positives THEN tp ELSE 0 END) AS DOUBLE)
         + (

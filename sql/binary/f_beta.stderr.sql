@@ -19,8 +19,8 @@ SELECT
             CAST(tp AS DOUBLE) / NULLIF((1e0 + $beta * $beta) * tp + $beta * $beta * fn + fp, 0), 2
         )
     ) / NULLIF((1e0 + $beta * $beta) * tp + $beta * $beta * fn + fp, 0) AS stderr,
-    -- The effective numbers of rows, (sum w)^2 / sum w^2. 20 positives are enough, of a count 5:
-    -- positives count a quarter.
+    -- Effective numbers of rows, (sum w)^2 / sum w^2. The warning limit is 5. Positives are divided
+    -- by 4, so 20 of them reach it.
     LEAST(
         COALESCE(1e0 * tp * tp / NULLIF(tp_squares, 0), 0e0),
         COALESCE(1e0 * (fp + fn) * (fp + fn) / NULLIF(fp_squares + fn_squares, 0), 0e0),

@@ -1,5 +1,6 @@
 /*
-summary: twice the standard error of the ROC AUC, and the value from this area
+summary: >-
+  standard error of the Gini coefficient, twice the ROC AUC's; the value is from the same area
 */
 SELECT
     slice,

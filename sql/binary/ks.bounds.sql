@@ -1,5 +1,6 @@
 /*
-summary: bounds of the largest distance between tpr and fpr, as scores within a bin have any order
+summary: >-
+  bounds of the largest distance between tpr and fpr, over all orders of the scores within a bin
 */
 SELECT
     slice,

@@ -15,11 +15,11 @@ since: 0.1.0
 */
 SELECT
     slice,
-    -- From (0, 0) on, the precision is constant. Else tp and n = tp + fp are linear in x from -1 to
-    -- 1, and the mean of tp / n is (tp_m A - tp_h B) / n_m with the middles tp_m and n_m, half the
-    -- changes tp_h and n_h, z = n_h / n_m, A = (integral of 1 / (1 + z x)) / 2 and B = (A - 1) / z.
-    -- The integral as it is printed is a difference, in which light positives below heavy negatives
-    -- cancel.
+    -- On the segment from (0, 0), precision is constant. On others tp and n = tp + fp are linear in
+    -- x from -1 to 1, and the mean of tp / n is (tp_m A - tp_h B) / n_m with the midpoints tp_m and
+    -- n_m, the half changes tp_h and n_h, z = n_h / n_m, A = (integral of 1 / (1 + z x)) / 2 and B
+    -- = (A - 1) / z. The published form of the integral is a difference, which cancels where light
+    -- positives lie below heavy negatives.
     SUM((tp - tp_above) * CASE
         WHEN n_above > 0
         THEN (tp + tp_above) * mean_inverse - (tp - tp_above) * CASE
@@ -40,7 +40,7 @@ FROM (
         n_above,
         total_positives,
         z,
-        -- LN of a ratio close to 1 loses digits, its series does not.
+        -- LN of a ratio close to 1 loses digits, but its series does not.
         CASE
             WHEN z < 1e-2 THEN 1e0 + z * z * (
                 3.333333333333333e-1 + z * z * (2e-1 + z * z * 1.4285714285714285e-1)

@@ -1,9 +1,9 @@
 /*
-summary: bounds of the area, as scores within a bin have any order
+summary: bounds of the area, over all orders of the scores within a bin
 */
 SELECT
     slice,
-    -- Worst order within a bin: all negatives first, then the positives with one score.
+    -- Worst order within a bin: all negatives first, then the positives, tied.
     5e-1 * SUM(
         (tp - tp_above) * (
             CAST(tp AS DOUBLE) / NULLIF(tp + fp, 0)
@@ -14,8 +14,9 @@ SELECT
             END
         )
     ) / NULLIF(MAX(total_positives), 0) AS low,
-    -- Best order within a bin: all positives first, and none of them tie. The sum is at most the
-    -- integral of tp / (tp + fp_above), and this at most its midpoint value, which loses no digits.
+    -- Best order within a bin: all positives first, without ties. The sum is at most the integral
+    -- of tp / (tp + fp_above), which is at most its midpoint value. The midpoint value loses no
+    -- digits.
     CAST(SUM(
         CASE
             WHEN is_spread = 0

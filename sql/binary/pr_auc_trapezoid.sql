@@ -1,7 +1,7 @@
 /*
 summary: >-
   area under the precision-recall curve by straight lines between its points, from (recall 0,
-  precision 1); usually too high, as the curve is not linear there
+  precision 1); usually too high, because the curve is not linear there
 formula: sum over thresholds of (recall_i - recall_(i-1)) (precision_i + precision_(i-1)) / 2
 direction: higher
 range: 0 .. 1

@@ -1,7 +1,7 @@
 /*
 summary: standard error of the area by the infinitesimal jackknife, linearised for weights
 */
--- The variance is that of the infinitesimal jackknife; average_precision.stderr.sql explains it.
+-- The variance comes from the infinitesimal jackknife; average_precision.stderr.sql explains it.
 SELECT
     slice,
     SQRT(GREATEST(
@@ -24,7 +24,7 @@ SELECT
                 * (CAST(MAX(total_positives) AS DOUBLE) / NULLIF(MAX(total_positive_squares), 0)),
             MAX(total_negatives)
                 * (CAST(MAX(total_negatives) AS DOUBLE) / NULLIF(MAX(total_negative_squares), 0)),
-            -- Few negatives of large weight among the positives at the top decide alone.
+            -- A few heavy negatives among the positives at the top can decide alone.
             MAX(total_negatives)
                 * (CAST(MAX(total_negatives) AS DOUBLE) / NULLIF(MAX(total_negative_squares), 0))
                 * (CAST(MAX(total_positive_squares) AS DOUBLE) / NULLIF(MAX(total_positives), 0))

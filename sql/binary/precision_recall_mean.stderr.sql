@@ -4,8 +4,8 @@ summary: >-
 */
 SELECT
     slice,
-    -- Delta method, linearised for weights; f1.stderr.sql explains it. As sums of products:
-    -- differences would cancel where nearly all rows are right.
+    -- Delta method, linearised for weights; f1.stderr.sql explains it. Sums of products are used,
+    -- because differences would cancel where nearly all rows are right.
     5e-1 * SQRT(
         tp_squares * POWER(
             CAST(fp AS DOUBLE) / NULLIF(POWER(CAST(tp + fp AS DOUBLE), 2), 0)
@@ -15,8 +15,8 @@ SELECT
         + fp_squares * POWER(CAST(tp AS DOUBLE) / NULLIF(POWER(CAST(tp + fp AS DOUBLE), 2), 0), 2)
         + fn_squares * POWER(CAST(tp AS DOUBLE) / NULLIF(POWER(CAST(tp + fn AS DOUBLE), 2), 0), 2)
     ) AS stderr,
-    -- The effective numbers of rows, (sum w)^2 / sum w^2. 20 positives are enough, of a count 5:
-    -- positives count a quarter.
+    -- Effective numbers of rows, (sum w)^2 / sum w^2. The warning limit is 5. Positives are divided
+    -- by 4, so 20 of them reach it.
     LEAST(
         COALESCE(1e0 * tp * tp / NULLIF(tp_squares, 0), 0e0),
         COALESCE(1e0 * (fp + fn) * (fp + fn) / NULLIF(fp_squares + fn_squares, 0), 0e0),

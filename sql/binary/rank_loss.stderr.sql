@@ -1,5 +1,5 @@
 /*
-summary: the standard error of the ROC AUC, and the value from this area
+summary: standard error of the rank loss, equal to the ROC AUC's; the value is from the same area
 */
 SELECT
     slice,

@@ -1,5 +1,5 @@
 /*
-summary: bounds of the ROC AUC, as scores within a bin have any order
+summary: bounds of the ROC AUC, over all orders of the scores within a bin
 */
 SELECT
     slice,

@@ -9,12 +9,12 @@ weights: none
 since: 0.1.0
 when: unweighted rows
 */
--- Every DOUBLE from 2^-10 to below 1 is a whole multiple of 2^-62. Times 2^63, as a BIGINT, its
--- last bit is free for the label: sorting these eight bytes alone is a third faster. Other scores,
--- and scores of other types, are sorted as they are. `won` is twice the number of pairs in order
--- within the same part. The conditions compare a product with 1: DuckDB 1.5 pushes a bare `score <
--- 1` down into each Parquet file and rounds the 1 to the type of the column there, but pushes no
--- product down.
+-- Every DOUBLE from 2^-10 to below 1 is a whole multiple of 2^-62. Multiplied by 2^63, as a BIGINT,
+-- its last bit is free for the label, and sorting only these eight bytes is a third faster. Other
+-- scores and types are sorted as they are. `won` is twice the number of ordered pairs within a
+-- part. The conditions compare a product with 1, because DuckDB 1.5 pushes a bare `score < 1` down
+-- into each Parquet file, where it rounds the 1 to the type of the column. It pushes no product
+-- down.
 SELECT
     slice,
     CAST(SUM(won) + 2 * (SUM(inner_positives) * SUM(below) + SUM(above) * SUM(inner_negatives))
@@ -27,8 +27,8 @@ SELECT
 FROM (
     SELECT
         slice,
-        -- The negatives of a tie sort first, so all its pairs count as in order, twice what they
-        -- should. The first row of a tie has NULL as `tie`; it is a negative if the tie has any.
+        -- The negatives of a tie sort first, so all pairs of a tie count as ordered, twice their
+        -- due. The first row of a tie has NULL as `tie`; it is a negative if the tie has any.
         2 * SUM(places) - SUM(labels) * (SUM(labels) + 1)
             - SUM(CASE WHEN tie IS NOT NULL AND first_label = 0 THEN labels * (n - labels + 1)
                 ELSE 0 END) AS won,
@@ -62,7 +62,7 @@ FROM (
                 FROM (
                     SELECT
                         slice,
-                        -- TRY_CAST, as DuckDB may compute this before it filters out a NaN.
+                        -- TRY_CAST, because DuckDB may compute this before it filters out a NaN.
                         TRY_CAST(score * 4611686018427387904e0 AS BIGINT) * 2 + label AS unit
                     FROM predictions
                     WHERE TYPEOF(score) = 'DOUBLE' AND score * 1024e0 >= 1 AND score * 1024e0 < 1024
@@ -77,9 +77,9 @@ FROM (
     UNION ALL
     SELECT
         slice,
-        -- Summed over the positives: low_rank, place, and place - pair_rank + 1, which numbers the
-        -- positives of a tie. Per positive this is twice its pairs in order, ties as half, plus a
-        -- part that comes from positives alone: P (P + 2) in total, which is subtracted.
+        -- Sum over the positives low_rank, place, and place - pair_rank + 1 (the number of a
+        -- positive within its tie). Per positive this is twice its ordered pairs, ties as half,
+        -- plus a part that depends on positives only: P (P + 2) in total, which is subtracted.
         SUM(CASE WHEN label = 1 THEN low_rank + 2 * place - pair_rank + 1 ELSE 0 END)
             - SUM(label) * (SUM(label) + 2) AS won,
         SUM(label) AS positives,

@@ -10,12 +10,12 @@ bound: pairs
 since: 0.2.0
 when: unweighted rows
 */
--- For each positive, `below` is the number of negatives with a lower score and `reached` that of
--- negatives with a lower or the same score; their sum is twice its number of pairs in order.
--- DeLong, DeLong and Clarke-Pearson (1988) take the variance of that number over the positives, and
--- of the same number over the negatives. The latter needs no row per negative: the sum of squares
--- over the negatives is the sum, over all pairs of positives, of the negatives below both, which is
--- that of the lower one, so each positive counts as often as positives are not below it. All sums
+-- For each positive, `below` counts the negatives with a lower score, and `reached` the negatives
+-- with a lower or equal score; their sum is twice its number of ordered pairs. DeLong, DeLong and
+-- Clarke-Pearson (1988) take the variance of this number over the positives, and of the same number
+-- over the negatives. The latter needs no row per negative: the sum of squares over the negatives
+-- is the sum, over all pairs of positives, of the negatives below both. These are the negatives
+-- below the lower positive, so each positive counts once for each positive not below it. All sums
 -- are whole numbers: HUGEINT holds them without rounding for up to 5e9 rows in a slice.
 SELECT
     slice,

@@ -7,7 +7,7 @@ SELECT
     -- the other class above a row. Ties count one half, so all rows of a score must be one unit.
     -- Linearised for weights: the sum of w^2 (x - mean)^2, divided by (sum w)^2 (1 - 1/n) with the
     -- effective number of rows n = (sum w)^2 / sum w^2. It is computed around the plain mean of the
-    -- units; near an area of 1 or 0, sums of squares would cancel.
+    -- units, because near an area of 1 or 0 sums of squares would cancel.
     SQRT(
         GREATEST(
             COUNT(negatives_above) * (
@@ -38,7 +38,7 @@ SELECT
         ) / NULLIF(GREATEST(SUM(negatives) - CAST(SUM(negative_squares) AS DOUBLE) / NULLIF(SUM(negatives), 0), 0e0), 0)
             / NULLIF(POWER(CAST(SUM(positives) AS DOUBLE), 2) * SUM(negatives), 0)
     ) AS stderr,
-    -- The most pairs of a positive and a negative that have no row in common, of effective rows.
+    -- The largest number of positive-negative pairs that share no row, in effective rows.
     LEAST(
         SUM(positives) * (CAST(SUM(positives) AS DOUBLE) / NULLIF(SUM(positive_squares), 0)),
         SUM(negatives) * (CAST(SUM(negatives) AS DOUBLE) / NULLIF(SUM(negative_squares), 0))

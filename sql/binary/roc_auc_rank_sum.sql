@@ -13,9 +13,9 @@ since: 0.1.0
 SELECT
     slice,
     -- Ranks count from the lowest score up; a tie's mean rank is the middle of its ranks. The rank
-    -- among all rows minus that among the positives is what stands below among the negatives. Each
-    -- difference is taken before the sum: two sums of ranks would cancel where one class weighs
-    -- little.
+    -- among all rows minus the rank among the positives is the number of negatives below.
+    -- Differences are taken before the sum, because two sums of ranks would cancel where one class
+    -- weighs little.
     CAST(SUM(
         (tp - tp_above) * (CAST(total_negatives - fp AS DOUBLE) + 5e-1 * (fp - fp_above))
     ) AS DOUBLE) / NULLIF(CAST(MAX(total_positives) AS DOUBLE) * MAX(total_negatives), 0) AS value,

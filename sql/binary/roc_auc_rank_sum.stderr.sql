@@ -1,5 +1,5 @@
 /*
-summary: the standard error of the ROC AUC, and this area
+summary: standard error and value of the ROC AUC, both from roc_auc
 */
 SELECT
     slice,

@@ -4,7 +4,7 @@ summary: standard error of Youden's J, a sum of two independent shares, linearis
 SELECT
     slice,
     -- The variance of a difference of two independent shares (Youden 1950), each linearised for
-    -- weights: that of a share of counts is tp fn / (tp + fn)^3.
+    -- weights. Without weights, the variance of a share is tp fn / (tp + fn)^3.
     SQRT(
         (tp_squares * POWER(CAST(fn AS DOUBLE) / NULLIF(tp + fn, 0), 2)
             + fn_squares * POWER(CAST(tp AS DOUBLE) / NULLIF(tp + fn, 0), 2))
@@ -13,7 +13,7 @@ SELECT
             + tn_squares * POWER(CAST(fp AS DOUBLE) / NULLIF(fp + tn, 0), 2))
             / NULLIF(POWER(CAST(fp + tn AS DOUBLE), 2), 0)
     ) AS stderr,
-    -- The effective numbers of rows, (sum w)^2 / sum w^2.
+    -- Effective numbers of rows, (sum w)^2 / sum w^2.
     LEAST(
         COALESCE(1e0 * tp * tp / NULLIF(tp_squares, 0), 0e0),
         COALESCE(1e0 * fn * fn / NULLIF(fn_squares, 0), 0e0),

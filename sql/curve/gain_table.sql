@@ -53,7 +53,7 @@ FROM (
         FROM segments
         CROSS JOIN bins
     ) AS places
-    -- Slightly less, so that the last boundary is reached if sums of real-valued weights are
+    -- Slightly lower, so that the last boundary is reached even if sums of real-valued weights are
     -- rounded.
     WHERE
         place * (1e0 - 1e-13) > tp_above + fp_above

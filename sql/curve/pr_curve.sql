@@ -38,7 +38,7 @@ FROM (
     FROM segments
     WHERE tp + fp > tp_above + fp_above
 ) AS neighbours
--- Of several points with equal recall, only the first and the last shape the curve.
+-- Among points with equal recall, only the first and the last shape the curve.
 WHERE
     NOT $drop_intermediate
     OR tp_before IS NULL

@@ -1,7 +1,7 @@
 /*
 summary: >-
-  ranges of the false positive rate in which the ROC curve of one model lies above that of another;
-  above is NULL where they coincide; roc_enclosure sums the ranges up
+  ranges of the false positive rate in which the ROC curve of one model lies above another model's;
+  above is NULL where they coincide; roc_enclosure summarises the ranges
 formula: sign of tpr_a(fpr) - tpr_b(fpr), points joined by straight lines
 order: model, other_model, from_fpr
 across: model
@@ -11,8 +11,8 @@ types: {model: text, other_model: text, above: text}
 weights: frequency
 since: 0.1.0
 */
--- Windows run within 4,096 strips of the fpr, so that no task of an engine of several machines
--- reads a whole curve. They begin from what lies before and after a strip.
+-- Windows run within 4,096 strips of the fpr, so that no task of a distributed engine reads a whole
+-- curve. They start from the nearest points before and after a strip.
 WITH rises AS (
     -- At one fpr a curve may rise vertically, from low to high.
     SELECT
@@ -65,8 +65,8 @@ curves AS (
     WHERE total_positives > 0 AND total_negatives > 0
 ),
 pairs AS (
-    -- The names are expressions, as DataFusion 55 takes a column that is a key of one relation for
-    -- a key of all that is joined to it, and drops other columns of a GROUP BY.
+    -- The names are expressions, because DataFusion 55 takes a key of one relation for a key of the
+    -- whole join, and then drops other columns of a GROUP BY.
     SELECT
         slice,
         a,
@@ -82,8 +82,8 @@ pairs AS (
     WHERE a IS NOT NULL
 ),
 strip_ends AS (
-    -- Curves never fall: the last point before a strip is the largest one, the first after it the
-    -- smallest.
+    -- Curves never fall, so the last point before a strip is the largest of those before it, and
+    -- the first point after it the smallest.
     SELECT
         slice,
         a,
@@ -210,9 +210,9 @@ places AS (
         x
 ),
 neighbours AS (
-    -- The last point of each curve up to here, and the first one after it. An order for each
-    -- direction, as a window that ends with its partition takes some engines the square of the
-    -- rows.
+    -- The last point of each curve up to here, and the first one after it. Each direction has its
+    -- own order, because some engines need quadratic time for a window that ends with its
+    -- partition.
     SELECT
         slice,
         a,
@@ -274,7 +274,7 @@ neighbours AS (
     ) AS running
 ),
 lines AS (
-    -- Between two such fpr both curves are straight.
+    -- Between two neighbouring places both curves are straight.
     SELECT
         slice,
         a,
@@ -309,8 +309,8 @@ lines AS (
     WHERE a_x_next IS NOT NULL AND b_x_next IS NOT NULL
 ),
 stretches AS (
-    -- Rates that are equal but for rounding, of sums of real-valued weights too, are the same place
-    -- or the same height.
+    -- Rates that differ only by rounding, also of sums of real-valued weights, count as the same
+    -- place or the same height.
     SELECT
         slice,
         a,
@@ -337,8 +337,8 @@ stretches AS (
     ) AS differences
 ),
 pieces AS (
-    -- Where the curves cross, a stretch is two pieces. A product and no UNION ALL, as some engines
-    -- compute a step anew for each of its readers.
+    -- Where the curves cross, a stretch has two pieces. CROSS JOIN instead of UNION ALL, because
+    -- some engines compute a step again for each reader.
     SELECT
         slice,
         a,
@@ -371,7 +371,7 @@ pieces AS (
     WHERE half = 1 OR crossing IS NOT NULL
 ),
 runs AS (
-    -- Neighbouring pieces with the same curve above, joined within a strip.
+    -- Join neighbouring pieces with the same curve above, within a strip.
     SELECT
         slice,
         a,
@@ -421,7 +421,7 @@ runs AS (
         run
 ),
 parts AS (
-    -- Only the first and the last run of a strip may go on in another one.
+    -- Only the first and the last run of a strip may continue in another strip.
     SELECT
         slice,
         a,

@@ -1,6 +1,6 @@
 /*
 summary: >-
-  whether the ROC curve of one model encloses that of another, one row for each ordered pair:
+  whether the ROC curve of one model encloses another model's, one row for each ordered pair:
   encloses (nowhere below, somewhere above), is enclosed by, coincides with, or crosses
 formula: signs of tpr(fpr) - tpr_other(fpr); crossings counts their changes, from first_crossing to last_crossing (fpr)
 order: model, other_model
@@ -18,7 +18,8 @@ WITH leads AS (
         other_model,
         above,
         from_fpr,
-        -- Ranges where neither is above are a partition of their own: no change leads to them.
+        -- Ranges where neither is above form a separate partition, so that they do not count as
+        -- changes.
         LAG(above) OVER (
             PARTITION BY slice, model, other_model, CASE WHEN above IS NULL THEN 1 ELSE 0 END
             ORDER BY from_fpr
@@ -42,7 +43,7 @@ counts AS (
         other_model
 ),
 both_ways AS (
-    -- A product and no UNION ALL, as some engines compute a step anew for each of its readers.
+    -- CROSS JOIN instead of UNION ALL, because some engines compute a step again for each reader.
     SELECT
         slice,
         CASE WHEN way = 1 THEN a ELSE b END AS model,

@@ -1,7 +1,7 @@
 /*
 summary: >-
-  the ROC curve computed from the precision-recall curve; NULL where precision is 0, as the false
-  positive rate does not follow from it
+  the ROC curve computed from the precision-recall curve; NULL where precision is 0, because the
+  false positive rate does not follow from it
 formula: fpr = recall P (1 - precision) / (precision N), tpr = recall
 order: threshold DESC, fpr, tpr
 chart: roc_curve

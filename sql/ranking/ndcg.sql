@@ -1,7 +1,7 @@
 /*
 summary: >-
-  discounted cumulative gain of one ranked list, divided by that of the best order; ties share their
-  mean gain
+  discounted cumulative gain of one ranked list, divided by the gain of the best order; ties share
+  their mean gain
 formula: DCG / ideal DCG, DCG = sum of relevance / log2(rank + 1) over the first k ranks
 direction: higher
 range: 0 .. 1

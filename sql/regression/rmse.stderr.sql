@@ -6,7 +6,7 @@ summary: >-
 SELECT
     slice,
     -- Delta method: the standard error of the mean squared error, divided by 2 rmse. It is computed
-    -- as in mse.stderr.sql, over the rows that have a weight.
+    -- as in mse.stderr.sql, over the rows with a positive weight.
     CASE
         WHEN SUM(weight * squared_error) = 0
             AND SUM(CASE WHEN weight > 0 THEN n_rows ELSE 0 END) > 1
@@ -55,13 +55,14 @@ SELECT
                     )
             )
     END AS stderr,
-    -- Kish's effective number of rows: beside few rows with large losses the others hardly count.
-    -- A quarter of it: 20 such rows are enough, of a count 5.
+    -- Kish's effective number of rows: a few rows with large losses outweigh the others. The
+    -- warning limit is 5. The number is divided by 4, so 20 such rows reach it.
     POWER(SUM(weight * squared_error), 2)
         / NULLIF(
             4e0 * SUM(squares * (squared_error_centre * squared_error_centre + squared_error_variance)), 0
         ) AS support,
-    -- The kurtosis of the errors: the mean of their squares' squares, divided by the squared mean.
+    -- The kurtosis of the errors: the mean of their fourth powers, divided by the squared mean
+    -- square.
     CAST(SUM(squares * (squared_error_centre * squared_error_centre + squared_error_variance)) AS DOUBLE)
         / NULLIF(SUM(squares), 0)
         / NULLIF(POWER(CAST(SUM(weight * squared_error) AS DOUBLE) / NULLIF(SUM(weight), 0), 2), 0)
