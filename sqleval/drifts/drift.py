@@ -150,7 +150,7 @@ def _join(*conditions: str | None) -> str | None:
 
 
 def _choose_roles(samples: Sequence[Sample], only: str | None) -> list[str]:
-    """Return the distributions that are compared; for the mix alone, one whose rows are counted."""
+    """Return the distributions to compare; for the mix alone, one that supplies the counts."""
     first, second = samples
     roles = [role for role in DISTRIBUTIONS if role in first.roles and role in second.roles]
     if only not in (None, "mix"):

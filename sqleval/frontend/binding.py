@@ -118,7 +118,7 @@ def _read_exactly(described: _Described, binding: Binding, engine: Engine) -> _D
 def _apply_condition(
     described: _Described, binding: Binding, written: str, engine: Engine
 ) -> tuple[_Described, Binding]:
-    """Check the condition by the engine, and let the source read the rows that it keeps."""
+    """Let the engine check the condition, and let the source read only the rows that it keeps."""
     source, where = described.source, binding.where
     assert where is not None
     try:
