@@ -63,7 +63,7 @@ def bind_periods(
     roles = {**read_roles(job), "on": on, **by}
     predictions = bind_source(rows, labels, roles, engine=engine)
     check_keys(predictions.binding)
-    # Only the labels of these rows: an error in another label does not concern these periods.
+    # Keep only the labels of these rows: errors in other labels do not concern these periods.
     joined = predictions.binding.labels
     assert joined is not None
     ours, theirs = write_keys(joined.ours, joined.theirs, ("s", "l"), predictions.binding.dialect)
@@ -90,7 +90,7 @@ def open_job_engine(job: Job, snapshot: Snapshot | None) -> Engine | None:
     engine = open_engine(job.engine)
     if isinstance(engine, Warehouse):
         raise RequestError(
-            "engine: is a database, and a job evaluates rows itself; schedule evaluate"
+            "engine: a job does not evaluate in a database; schedule sqleval evaluate instead"
         )
     if engine is not None and (snapshot is not None or job.verify):
         what = f"the table {snapshot.location}" if snapshot else "verify: true"
@@ -142,7 +142,7 @@ def _select_periods(
 
 
 def name_keys(job: Job, keys: Sequence[str]) -> list[str] | dict[str, str]:
-    """Return slice keys as the argument ``by=``: those that are expressions with their SQL."""
+    """Return slice keys as the argument ``by=``; if one is an expression, names map to SQL."""
     if job.expressions.keys().isdisjoint(keys):
         return [*keys]
     return {key: job.expressions.get(key, quote(key)) for key in keys}
@@ -164,7 +164,7 @@ def check_keys(binding: Binding) -> None:
 
 
 def split_models(job: Job) -> dict[str, Job]:
-    """Return a job for each model of a job alone; none if it has one, or all share their rows."""
+    """Return one job per model; none for a single model, or if all models share their rows."""
     jobs: dict[str, Job] = {}
     if job.common:
         return jobs
@@ -197,7 +197,7 @@ def _write_time_range(
 ) -> tuple[str, bool]:
     """Return a condition on the time column that statistics of files can answer.
 
-    The second value tells whether it holds for the rows of the periods alone.
+    The second value tells whether only rows of the periods meet the condition.
     """
     column = engine.describe(source)[1][job.period.column]
     if column.kind == "text":
@@ -210,7 +210,7 @@ def _write_time_range(
     for period in sorted(periods):
         start = find_start(period, zone)
         end = find_end(period, job.period.grain, zone)
-        if margin:  # as instants: local time may skip a whole day, as in Apia on 2011-12-30
+        if margin:  # in UTC: local time may skip a whole day, as in Apia on 2011-12-30
             start, end = start.astimezone(UTC) - margin, end.astimezone(UTC) + margin
         if ranges and ranges[-1][1] >= start:
             start = ranges.pop()[0]
@@ -225,7 +225,7 @@ def _write_time_range(
 
 
 def _write_time(at: datetime, kind: str, in_zone: bool) -> str:
-    """Return a time as a constant that a column of a kind is compared with."""
+    """Return a time as a SQL constant to compare with a column of a kind."""
     if kind == "date":
         return f"DATE '{at.date()}'"
     if kind == "instant":

@@ -1,7 +1,7 @@
 """Computes the definition of each metric of a job: versions of its files, parameters and input.
 
-Values with the same definition are comparable. What it holds is written key by key, so that a
-changed Python class does not change the definition, nor does the text of a SQL file of the package.
+Values with the same definition are comparable. The hashed text is written key by key, so that
+changes of Python classes do not change definitions. Nor does the SQL text of the package's files.
 """
 
 import hashlib
@@ -41,7 +41,7 @@ _COMMENT = re.compile(r"""('(?:[^']|'')*'|"(?:[^"]|"")*")|(?:/\*.*?\*/|--[^\n]*|
 
 
 def _read_arrival_roles(job: Job) -> dict[str, Any]:
-    """Return the roles of rows without labels, by which columns and types are checked."""
+    """Return the roles that check columns and types of rows without labels."""
     names = ("weight", "counts", "threshold", "where", "nulls")
     roles: dict[str, Any] = {name: getattr(job, name) for name in names}
     if job.score is not None:
@@ -54,7 +54,7 @@ def _read_arrival_roles(job: Job) -> dict[str, Any]:
 
 
 def _number_columns(score: Any) -> Any:
-    """Return scores as those of one class each: the columns of several models are numbered."""
+    """Return scores by class; the scores of several models get numbers instead of classes."""
     if not has_classes_of_models(score):
         return score
     columns = (column for each in score.values() for column in each.values())
@@ -66,7 +66,7 @@ def read_roles(job: Job) -> dict[str, Any]:
     if job.arrival is not None:
         return _read_arrival_roles(job)
     named = {name: getattr(job, name) for name in _ROLES}
-    # An option or role that is not used is no part of a definition, so that stored ones stay.
+    # Unused options and roles are left out, so that stored definitions stay valid.
     named |= {"common": True} if job.common else {}
     added = ((name, getattr(job, name)) for name in list_added_arguments())
     named |= {name: column for name, column in added if column is not None}
@@ -98,7 +98,7 @@ def create_expectation(job: Job) -> Job | None:
 
 
 def create_arrival(job: Job) -> Job | None:
-    """Return the job that checks and counts rows before their labels; None if these are there."""
+    """Return the job that checks and counts rows before late labels come; None without any."""
     if job.expected or job.labels is None or not job.labels.maturity:
         return None
     _, requests = _list_possible_tasks(job)[0]
@@ -107,9 +107,9 @@ def create_arrival(job: Job) -> Job | None:
 
 
 def define_keys(job: Job, keys: Iterable[str]) -> str:
-    """Return what follows the definition of a metric: a hash of the expressions among slice keys.
+    """Return the suffix of a metric's definition: a hash of the expressions among slice keys.
 
-    It is empty without any, so that values by columns and of all rows stay comparable.
+    It is empty without expressions, so that values by columns and of all rows stay comparable.
     """
     texts = {key: job.expressions[key] for key in sorted(keys) if key in job.expressions}
     if not texts:
@@ -129,7 +129,7 @@ def write_expressions(job: Job) -> str:
 
 
 def list_columns(job: Job) -> list[str]:
-    """Return the columns that the values of a job depend on, and words of its SQL."""
+    """Return the columns on which the values of a job depend, and the words in its SQL."""
     texts: list[str] = [job.period.column, *(key for keys in job.key_sets for key in keys)]
     for role in (name for name in list_arguments() if name in Job.model_fields):
         texts += _list_texts(getattr(job, role))
@@ -152,7 +152,7 @@ def write_period_text(job: Job) -> str:
 
 
 def _describe_period(job: Job) -> dict[str, str | None]:
-    """Return what decides the period of a row. A format that is not given changes no hash."""
+    """Return the keys that decide the period of a row; the format only if the job has one."""
     period = job.period
     described = {"column": period.column, "grain": period.grain, "timezone": period.timezone}
     return described | ({"format": period.format} if period.format else {})
@@ -181,7 +181,7 @@ def write_parameters(metric_request: Request) -> str:
 
 @cache
 def _remove_comments(sql: str) -> str:
-    """Return SQL with a space for each comment and white space; a run needs it of a file thrice."""
+    """Return SQL with one space for each comment and white space; cached, as a run repeats it."""
     return _COMMENT.sub(lambda match: match[1] or " ", sql).strip()
 
 
@@ -197,18 +197,18 @@ def _describe_file(file: Relation) -> list[object]:
 def define_metrics(requests: Sequence[Request], roles: Mapping[str, Any], **others: Any) -> str:
     """Return the definition of metrics that are evaluated together.
 
-    It holds the versions of their files above 1, so that steps may be split or renamed as long as
-    no value changes; of files outside the package the text as well, as nobody raises a version
-    there. What is not set is no part of it, so that a new role, option or parameter changes none.
+    A definition holds the versions of SQL files above 1, so that steps may be split or renamed
+    while values stay the same. For files outside the package it also holds their text, because
+    nobody raises their versions. New roles, options and parameters count only where they are set.
 
     Parameters
     ----------
     requests : sequence of Request
         The metrics with their parameters.
     roles : mapping of str to object
-        What binds the input.
+        The roles and options that bind the input.
     **others
-        What else decides about values.
+        Further keys that decide about values.
     """
     files = {file for each in requests for file in each.catalogue.list_files_below(each.name)}
     versions = {each.path.name: each.version for each in files}
@@ -324,9 +324,9 @@ def list_definitions(job: Job) -> list[pl.DataFrame]:
 
 
 def list_present_definitions(job: Job) -> pl.DataFrame:
-    """Return ``job``, ``metric`` and ``definition`` of what a job evaluates, as far as is settled.
+    """Return ``job``, ``metric`` and ``definition`` of the metrics that a job evaluates.
 
-    Where several tasks are possible, the definitions of none are present.
+    There are no rows while several tasks are possible.
     """
     early = create_expectation(job) or create_arrival(job)
     tables = [list_definitions(each) for each in (job, early) if each is not None]

@@ -1,4 +1,4 @@
-"""Reads from the history of a job what a run needs: an overview of all periods, rows of a few."""
+"""Reads the history of a job for a run: an overview of all periods, and the rows of a few."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _RECENT = 3
 
 @dataclass(frozen=True)
 class Past:
-    """The history of a job, of which rows are read when they are needed.
+    """The history of a job; its rows are read when they are needed.
 
     Attributes
     ----------
@@ -47,13 +47,13 @@ class Past:
     store : Store
         The history.
     overview : polars.DataFrame
-        Each combination of the columns `OVERVIEW` once, of all periods and metrics of labels.
+        The distinct values of the columns `OVERVIEW`, for all periods and observed metrics.
     expected : polars.DataFrame
-        The same of expected metrics.
+        The same table for expected metrics.
     added_keys : frozenset of str
-        The keys of its results that are no slice keys: of models and classes.
+        The keys of its results that are not slice keys: ``model`` and ``class``.
     old : polars.DataFrame
-        Definitions of older releases, and those that they count as.
+        Definitions of older releases, each with the present definition that it counts as.
     """
 
     job: str
@@ -65,7 +65,7 @@ class Past:
 
     @cached_property
     def both(self) -> pl.DataFrame:
-        """The overview of all metrics."""
+        """The overview of observed and expected metrics."""
         return pl.concat([self.overview, self.expected])
 
     @cached_property
@@ -75,17 +75,17 @@ class Past:
 
     @cached_property
     def metrics(self) -> list[str]:
-        """The metrics of labels that the history has."""
+        """The observed metrics in the history."""
         return self.overview["metric"].unique().sort().to_list()
 
     def read(self, only: Selection) -> pl.DataFrame:
-        """Return rows of the job; the store is not opened for a selection of no values."""
+        """Return rows of the job; the store is not opened for an empty selection."""
         if not all(only.values.values()):
             return pl.DataFrame(schema=only.list_columns("sqleval_history"))
         return rename_old(self._read(only), self.old)
 
     def read_stored(self, periods: Sequence[str]) -> pl.DataFrame:
-        """Return all columns of periods, and ``counts_as``: the definition that a stored one is."""
+        """Return the rows of periods, with ``counts_as``: the present name of a definition."""
         rows = self._read(Selection(periods=periods)) if periods else NO_RESULTS
         return rename_old(rows, self.old, into="counts_as")
 
@@ -159,7 +159,7 @@ class Past:
 
 @dataclass(frozen=True)
 class Frames:
-    """Rows of a history that several readers share: those of metrics, from a period on."""
+    """Rows of a history that several readers share: the rows of some metrics from a period on."""
 
     past: Past
     kept: dict[tuple[str, ...], tuple[str, pl.DataFrame]] = field(
@@ -196,7 +196,7 @@ def read_past(job: Job, store: Store) -> Past:
 
 
 def take_metric_definition(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return rows with the definition of their metric alone, without that of slice keys."""
+    """Return rows whose definitions have no suffix for slice keys."""
     return rows.with_columns(pl.col("definition").str.head(DIGITS))
 
 

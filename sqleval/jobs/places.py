@@ -67,7 +67,7 @@ def _list_outputs(job: Job) -> list[_Place]:
 
 
 def _check_kinds(job: Job) -> None:
-    """Raise if an output is a URL that it cannot be, or has the ending of a database."""
+    """Raise if an output is a URL of an unsupported scheme, or has the ending of a database."""
     for key, text in _list_texts(job).items():
         scheme, separator, _ = (text or "").partition("://")
         allowed_schemes = _SCHEMES.get(key, ())
@@ -110,13 +110,13 @@ def _is_inside(path: Path, folder: Path) -> bool:
 
 
 def check_places(job: Job) -> None:
-    """Check that nothing which the job writes lies over something else of the job.
+    """Check that no output of a job overwrites another file of the job.
 
     Raises
     ------
     RequestError
-        If an output is the job file, another output, the history or a state, a folder, or of a kind
-        that it cannot be.
+        If an output is the job file, another output, the history, a state or a folder, or if its
+        kind is not supported.
     """
     outputs = _list_outputs(job)
     for place in outputs:
@@ -138,7 +138,7 @@ def check_places(job: Job) -> None:
 
 
 def check_secrets(job: Job) -> None:
-    """Raise `RequestError` if a variable of the job is not set, or has no value for its use."""
+    """Raise `RequestError` if an environment variable of the job is not set or cannot be used."""
     for secret in job.secrets:
         secret.read()
     for each in job.notify:
@@ -152,7 +152,7 @@ def _refuse(place: _Place, problem: str) -> RequestError:
 
 
 def _list_kept(job: Job) -> Iterator[tuple[str, Path, bool]]:
-    """Yield what a run keeps or was started by: its name, its path, and whether it is a folder."""
+    """Yield the job file and what a run keeps: the name, the path, and whether it is a folder."""
     if job.file is not None:
         yield "the job file", Path(os.path.realpath(job.file)), False
     history = _find_place(job, "history", job.history.url)
@@ -177,7 +177,7 @@ def find_record(job: Job) -> Path:
 
 
 def _list_source_folders(job: Job) -> Iterator[_Place]:
-    """Yield the folders that a job reads, without those of patterns."""
+    """Yield the folders that a job reads; folders of patterns are left out."""
     for key, source in (
         ("source" if job.from_state is None else "from_state", job.sources),
         ("labels.source", [] if job.labels is None else job.labels.source),
@@ -232,7 +232,7 @@ def _find_file(path: Path, files: Iterable[tuple[str, str, int]]) -> str | None:
         size = path.stat().st_size
     except OSError:
         return None
-    # Only files of the same size are looked at, as there may be very many.
+    # Only files of the same size are compared, because there may be very many files.
     return next(
         (
             name

@@ -1,4 +1,4 @@
-"""Removes periods that a job keeps no longer, but for those that its gates need."""
+"""Removes the periods that a job no longer keeps, except those that its gates need."""
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
@@ -13,13 +13,13 @@ from sqleval.history.store import Store, list_values, retry_while_busy
 from sqleval.jobs.file.model import Job
 from sqleval.jobs.judging.missing import STEADY_PERIODS
 
-#: A run makes the store smaller if it removed at least this share of the results.
+#: A run compacts the store if it removed at least this share of the results.
 _SHARE = 0.1
 
 
 def count_needed(job: Job) -> int:
     """Return how many of the last periods the gates of a job compare."""
-    counts = [STEADY_PERIODS + 1]  # of the gate on missing slices
+    counts = [STEADY_PERIODS + 1]  # for the gate on missing slices
     for gate in job.gates:
         before = gate.parsed.reference if isinstance(gate.parsed.reference, int) else 0
         counts.append(before + (max(gate.windows) if gate.parsed.is_worse else gate.in_a_row))
@@ -27,7 +27,7 @@ def count_needed(job: Job) -> int:
 
 
 def find_needed(job: Job, periods: Collection[str], old: Collection[str]) -> dict[str, set[str]]:
-    """Return the old periods that the gates of a job need, by what for.
+    """Return the old periods that the gates of a job need, by reason.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def find_needed(job: Job, periods: Collection[str], old: Collection[str]) -> dic
     periods : collection of str
         The periods with results.
     old : collection of str
-        Those that would be removed.
+        The periods that would be removed.
     """
     last = count_needed(job)
     reasons = {f"of the last {last}, which gates compare": {*sorted(periods)[-last:]}}
@@ -52,7 +52,7 @@ def find_needed(job: Job, periods: Collection[str], old: Collection[str]) -> dic
 def prune_job(
     job: Job, store: Store, cutoff: datetime, *, dry: bool = False
 ) -> tuple[set[str], list[Removal], list[str]]:
-    """Remove the periods that ended before a time, but for those that gates need.
+    """Remove the periods that ended before a time, except those that gates need.
 
     Returns
     -------
@@ -79,7 +79,7 @@ def _describe_needed(needed: Mapping[str, Collection[str]]) -> list[str]:
 
 
 def apply_retention(job: Job, store: Store, as_of: datetime) -> tuple[set[str], list[str]]:
-    """Remove the periods that a job keeps no longer; return them, and notes on it."""
+    """Remove the periods that a job no longer keeps; return them, and notes for the user."""
     if job.keep is None:
         return set(), []
     removed, removals, kept = prune_job(job, store, as_of - job.keep)
@@ -91,6 +91,6 @@ def apply_retention(job: Job, store: Store, as_of: datetime) -> tuple[set[str], 
 
 
 def _is_worth_compaction(removals: Sequence[Removal]) -> bool:
-    """Whether so much was removed that the space should be given back."""
+    """Whether a run removed so many results that compaction pays."""
     removed = sum(each.removed for each in removals)
     return removed >= _SHARE * sum(each.removed + each.kept for each in removals)

@@ -1,4 +1,4 @@
-"""Writes slice keys as the text that the history has, and as conditions on rows."""
+"""Writes slice keys as text for the history, and as conditions on rows."""
 
 from collections.abc import Sequence
 
@@ -19,13 +19,13 @@ def write_slices(frame: pl.DataFrame, names: Sequence[str]) -> pl.Series:
     if not names:
         return pl.repeat("{}", frame.height, dtype=pl.String, eager=True)
     # By name and not by pl.col, which reads a name such as ^.*$ as a pattern.
-    # Each key alone: a number that a NULL made a float keeps the text of its value, 1 and not 1.0.
+    # Each key is written alone: a whole number stays 1, not 1.0, if NULLs made its column float.
     parts = [_write_key(frame[name]) for name in names]
     return pl.select(pl.lit("{") + pl.concat_str(parts, separator=",") + "}").to_series()
 
 
 def _write_key(key: pl.Series) -> pl.Series:
-    """Return a slice key as the inside of a JSON object; a whole number is a number in it."""
+    """Return a slice key as the inside of a JSON object; only whole numbers are numbers there."""
     # By name and not by pl.col, which reads a name such as ^.*$ as a pattern.
     name = key.name
     if key.dtype.is_integer() or key.dtype == pl.Boolean:
@@ -43,7 +43,7 @@ def _write_object(key: pl.Series) -> pl.Series:
 
 
 def add_key_definitions(job: Job, rows: pl.DataFrame) -> pl.DataFrame:
-    """Return rows of the history whose definitions tell by which expressions they are sliced."""
+    """Return rows of the history with the expressions of slice keys added to their definitions."""
     if not job.expressions or "definition" not in rows.columns:
         return rows
     endings = {
@@ -57,7 +57,7 @@ def add_key_definitions(job: Job, rows: pl.DataFrame) -> pl.DataFrame:
 def list_slice_conditions(
     job: Job, lake: Lake, period: str, keys: Sequence[str]
 ) -> list[tuple[str, str]]:
-    """Return the slices of a period as the history has them, each with a condition on its rows.
+    """Return the slices of a period as the history writes them, with a condition on their rows.
 
     Raises
     ------

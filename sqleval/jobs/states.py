@@ -31,7 +31,7 @@ _EXPRESSIONS = "sqleval.expressions"
 
 
 def add_state_definition(job: Job) -> Job:
-    """Return a job with the definition of its states: that of the last readable state.
+    """Return a job with the definition of its states, read from the last readable state.
 
     A job without ``from_state`` stays as it is.
 
@@ -57,7 +57,7 @@ def add_state_definition(job: Job) -> Job:
 
 
 def _read_last_definition(job: Job) -> Definition | None:
-    """Return the definition of the last readable state; `read_lake` reports the others."""
+    """Return the definition of the last readable state; `read_lake` reports unreadable ones."""
     try:
         files = list_source(job, job.sources).files
     except SourceError:
@@ -126,7 +126,7 @@ def merge_states(
 def _hash_meaning(job: Job) -> str:
     """Return a hash of the rows and options from which the states of a job are built."""
     assert job.states is not None
-    # Without the task: it is not known before the columns are read.
+    # The task is left out, because it is not known before the columns are read.
     on = "" if job.labels is None else job.labels.on
     whole = "\0".join(
         [write_input_text(job, task=False), on, str(job.states.bins), *sorted(list_keys(job))]
@@ -175,7 +175,7 @@ def read_fingerprint(job: Job, period: str) -> str | None:
 
 
 def has_state(job: Job, period: str, keys: Sequence[str]) -> bool:
-    """Return whether there is a state of a period with these slice keys as the job has them."""
+    """Return whether a period has a state with these slice keys, by the job's expressions."""
     path = find_state_path(job, period)
     stored = json.loads(_read_metadata(path).get(_EXPRESSIONS, "{}"))
     return path.exists() and all(stored.get(key) == job.expressions.get(key) for key in keys)

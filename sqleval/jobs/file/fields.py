@@ -110,7 +110,7 @@ _ADDED: dict[str, Any] = {
     for facts in ROLES.values()
     if facts.argument in list_added_arguments()
 }
-#: The keys of roles that are not written out in `Job`, by the table of roles.
+#: The keys of the roles in the table of roles that `Job` does not write out.
 RoleKeys: type[Strict] = create_model("RoleKeys", __base__=Strict, **_ADDED)
 
 

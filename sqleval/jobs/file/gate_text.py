@@ -49,8 +49,8 @@ class Check(NamedTuple):
     is_worse : bool
         Whether it is the check ``worse``, which passes unless the metric got significantly worse.
     distribution : str
-        What the check ``drift`` is of, such as ``score``; ``metric`` is then its measure. Empty for
-        other checks.
+        What the check ``drift`` compares, such as ``score``; ``metric`` is then its measure. Empty
+        for other checks.
     """
 
     metric: str
@@ -63,12 +63,12 @@ class Check(NamedTuple):
 
     @property
     def is_expected(self) -> bool:
-        """Whether it is on an expected metric, ``expected(roc_auc)``."""
+        """Whether the check is on an expected metric, ``expected(roc_auc)``."""
         return self.metric.startswith("expected(")
 
     @property
     def is_drift(self) -> bool:
-        """Whether it is the check ``drift``, of a period against the rows of a reference."""
+        """Whether it is the check ``drift``, which compares a period with a reference's rows."""
         return bool(self.distribution)
 
 
@@ -113,7 +113,7 @@ def parse_check(text: str) -> Check:
 
 
 def _parse_change(text: str, left: str, check: Check, to: str | None) -> Check:
-    """Return the check of a drop or a rise by less than a number, the offset of ``check``."""
+    """Return the check that a drop or a rise is less than a number, the offset of ``check``."""
     change = _CHANGE.fullmatch(left)
     if change is None:
         raise RequestError(f"cannot read {left!r} in the check {text!r}: {_FORMS}")

@@ -62,7 +62,7 @@ class Job(RoleKeys):
     counts: str | dict[str, str] | None = Field(
         default=None,
         description="Column of the number of rows that a row stands for, or the columns of tp, fp, "
-        "fn and tn, as far as the metrics read them.",
+        "fn and tn that the metrics read.",
     )
     qid: str | None = Field(default=None, description="Column of the query of a ranked row.")
     positive: str | int | float | bool | None = Field(default=None, description="Positive label.")
@@ -78,11 +78,12 @@ class Job(RoleKeys):
         default=False, description="With nulls: drop, only the rows that all models have."
     )
     task: TaskName | None = Field(
-        default=None, description="By default it follows from the columns."
+        default=None, description="Task; by default it follows from the columns."
     )
     engine: str | None = Field(
         default=None,
-        description="What evaluates the rows: spark, sail or sc://host:port; by default DuckDB.",
+        description="Engine that evaluates the rows: spark, sail or sc://host:port; by default "
+        "DuckDB.",
     )
     verify: bool = Field(
         default=False,
@@ -140,7 +141,7 @@ class Job(RoleKeys):
     )
     keep: Span | None = Field(
         default=None,
-        description="How long results are kept, such as 2y: a run removes older periods, but for "
+        description="How long results are kept, such as 2y: a run removes older periods, except "
         "those that gates need.",
     )
     baseline: Baseline | None = Field(
@@ -161,7 +162,7 @@ class Job(RoleKeys):
     outputs: Outputs = Field(default_factory=Outputs, description="Files for other programs.")
     notify: list[Notification] = Field(
         default_factory=list[Notification],
-        description="Who hears of a run: a mapping, or a list of them, with a command or a "
+        description="Who is told of a run: a mapping, or a list of them, with a command or a "
         "webhook, its headers, and on: fail, change or always.",
         json_schema_extra=allow_one,
     )
@@ -283,7 +284,7 @@ class Job(RoleKeys):
         return self._state_definition
 
     def settle(self, task: Task, *, has_probabilities: bool) -> Job:
-        """Return a copy of this job whose rows are settled; see `jobs.running.settling`."""
+        """Return a copy with a settled task and kind of scores; see `jobs.running.settling`."""
         job = self.model_copy(update={"task": task})
         job._is_settled = True
         job._has_probabilities = has_probabilities
@@ -291,16 +292,16 @@ class Job(RoleKeys):
 
     @property
     def is_settled(self) -> bool:
-        """Whether it is settled what the rows are."""
+        """Whether the task and the kind of scores are settled."""
         return self._is_settled
 
     @property
     def has_probabilities(self) -> bool:
-        """Whether scores may be probabilities: not where a period has shown that they are not."""
+        """Whether scores may be probabilities; False once a period has shown that they are not."""
         return self._has_probabilities
 
     def expect(self, metrics: list[str]) -> Job:
-        """Return a copy of this job that evaluates what to expect of metrics, without labels."""
+        """Return a copy of this job that evaluates expected metrics, without labels."""
         left_out = dict.fromkeys(("label", "positive", "labels", "ci", "ci_method", "states"))
         same = {"metrics": metrics, "task": "binary", "replicates": 0}
         job = self.model_copy(update=left_out | same)
@@ -320,12 +321,12 @@ class Job(RoleKeys):
 
     @property
     def arrival(self) -> Arrival | None:
-        """What this job checks if it is from `arrive`."""
+        """The checks before labels, if this job is from `arrive`."""
         return self._arrival
 
     @property
     def is_expectation(self) -> bool:
-        """Whether this job evaluates what is known before labels, from `expect` or `arrive`."""
+        """Whether this job reads no labels, because it is from `expect` or `arrive`."""
         return self._is_expectation or self._arrival is not None
 
     @property
@@ -355,12 +356,12 @@ class Job(RoleKeys):
 
     @property
     def added_keys(self) -> frozenset[str]:
-        """The keys of results that are no slice keys: of several models, and of classes."""
+        """The keys of results that are not slice keys, for several models and for classes."""
         return frozenset({"model", "class"}).difference(*self.key_sets)
 
     @property
     def gate_names(self) -> list[str]:
-        """The names of the gates, each different."""
+        """The names of the gates; equal ones get a number."""
         names: list[str] = []
         for gate in self.gates:
             count = sum(name.partition(" #")[0] == gate.title for name in names)
@@ -374,12 +375,12 @@ class Job(RoleKeys):
         return [each for each in values if isinstance(each, Environment)]
 
     def resolve_path(self, text: str) -> str:
-        """Return a path that is relative to the job file as one for this process."""
+        """Return a path of the job file as this process opens it."""
         kind, path = split_kind(expand_home(text))
         return text if is_remote(path) else kind + os.path.normpath(self.folder / path)
 
     def resolve_paths(self, source: str | list[str]) -> str | list[str]:
-        """Return the path or paths of a source for this process."""
+        """Return the path or paths of a source as this process opens them."""
         if not isinstance(source, str):
             return [str(self.resolve_paths(path)) for path in source]
         database = find_database(source)

@@ -17,7 +17,7 @@ from sqleval.jobs.file.gate_text import Check, parse_check
 
 
 class Arrival(NamedTuple):
-    """What a job without labels checks: the key of the labels, and metrics of probabilities."""
+    """The checks before labels: the key of the labels, and the metrics that need probabilities."""
 
     key: str
     metrics: tuple[str, ...]
@@ -162,7 +162,7 @@ class Gate(Strict):
     in_a_row: int = Field(
         default=1,
         ge=1,
-        description="Fail only after this many consecutive periods that do not hold.",
+        description="Fail only if the check does not hold in this many consecutive periods.",
     )
     severity: Literal["fail", "warn"] = Field(
         default="fail", description="Whether a failed gate fails the run."
@@ -273,7 +273,7 @@ def _check_header(name: str, value: str) -> None:
 
 
 class Notification(Strict):
-    """Who hears of a run: a command that reads JSON, or a webhook that it is sent to."""
+    """Who is told of a run: a command or a webhook, which gets the outcome as JSON."""
 
     command: list[str] | None = Field(
         default=None,
@@ -316,7 +316,7 @@ class Notification(Strict):
         return self
 
     def check_secrets(self) -> None:
-        """Raise `RequestError` if a variable is not set, or a header of it cannot be sent."""
+        """Raise `RequestError` if a variable is not set, or its value cannot be a header."""
         for secret in self.secrets:
             secret.read()
         for name, value in self.headers.items():
@@ -325,7 +325,7 @@ class Notification(Strict):
 
     @property
     def target(self) -> str:
-        """What messages call it; without a secret."""
+        """The name of the target in messages, without secrets."""
         if self.command is not None:
             return f"the command {self.command[0]}"
         if isinstance(self.webhook, Environment):
@@ -334,6 +334,6 @@ class Notification(Strict):
 
     @property
     def secrets(self) -> list[Environment]:
-        """The environment variables that it needs."""
+        """The environment variables that the notification needs."""
         values = [self.webhook, *self.headers.values()]
         return [each for each in values if isinstance(each, Environment)]

@@ -17,7 +17,7 @@ from sqleval.jobs.file.fields import Strict
 from sqleval.jobs.file.model import Job
 from sqleval.jobs.file.parts import Gate
 
-#: What an error begins with that is about a gate, or about a key, as label='y' or metrics: ...
+#: The beginning of an error about a gate or a key, such as label='y' or metrics: ...
 _NAMED = re.compile(r"gate '(?P<gate>.*?)': |(?P<key>[a-z_]+(\.[a-z_]+)*)(=|: )")
 #: Names of roles in errors, and their keys in a job file.
 _KEYS_OF_ROLES = {"by": "slices", "on": "labels.on"}
@@ -63,7 +63,7 @@ def _find_line(root: yaml.Node | None, location: tuple[int | str, ...]) -> int:
         if isinstance(node, yaml.MappingNode):
             pairs = [(k, v) for k, v in node.value if k.value == str(part)]
             if pairs:
-                key, node = pairs[-1]  # after those that << has merged
+                key, node = pairs[-1]  # the last one: keys merged by << come first
                 line = key.start_mark.line + 1
         elif isinstance(node, yaml.SequenceNode) and isinstance(part, int):
             node = node.value[part]
@@ -194,7 +194,7 @@ def read_job(path: str | os.PathLike[str]) -> Job:
         loader.name = str(path)
         node = loader.get_single_node()
         content: Any = {} if node is None else cast("Any", loader).construct_document(node)
-    except RequestError:  # of a key, with its line
+    except RequestError:  # about a key; it names the line
         raise
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1

@@ -74,19 +74,19 @@ def _write_yaml(value: object) -> str:
 
 
 def _write_settled(data: Inspection) -> str:
-    """Return the lines of what the rows decide: later data of another kind are an error."""
+    """Return the lines of the keys that the rows decide; later rows of another kind fail."""
     columns = [data.columns[name] for name in data.scores.values()]
-    given: dict[str, tuple[object, str]] = {"task": (data.task, "later rows of another kind fail")}
+    keys: dict[str, tuple[object, str]] = {"task": (data.task, "later rows of another kind fail")}
     if data.positive is not None:
-        given["positive"] = (data.positive, "the positive label")
+        keys["positive"] = (data.positive, "the positive label")
     if columns and all(facts.low >= 0 and facts.high <= 1 for facts in columns):
-        given["threshold"] = (0.5, "positive when score >= threshold")
-    lines = ((f"{name}: {_write_yaml(value)}", text) for name, (value, text) in given.items())
+        keys["threshold"] = (0.5, "positive when score >= threshold")
+    lines = ((f"{name}: {_write_yaml(value)}", text) for name, (value, text) in keys.items())
     return "".join(f"{line:<30} # {text}\n" for line, text in lines)
 
 
 def _write_format(data: Inspection) -> str:
-    """Return the line of the format of dates, where the files of CSV decided it."""
+    """Return the line of the date format, if CSV files decided it."""
     settled = re.search(r", dateformat = '([^']*)'", data.source.reader_options)
     if settled is None or settled[1].startswith("%Y"):
         return ""

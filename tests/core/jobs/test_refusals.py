@@ -21,7 +21,7 @@ WRONG = [
     ({"by": ["sex"]}, "no such column"),
     ({"replicates": 50, "ci": 0.9}, "replicates"),
     ({"engine": "sial"}, "engine='sial' must be one of"),
-    ({"engine": "postgresql://me@host/db"}, "engine: is a database, and a job evaluates rows itse"),
+    ({"engine": "postgresql://me@host/db"}, "engine: a job does not evaluate in a database"),
     ({"states": "states", "by": ["squares"]}, "by='squares': a state has a column of that name"),
     ({"notify": {"webhook": {"env": "SQLEVAL_NOWHERE"}}}, "SQLEVAL_NOWHERE is not set"),
 ]
