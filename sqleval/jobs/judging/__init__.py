@@ -1,1 +1,1 @@
-"""The judgement of a job: gates, checks against the past, incidents."""
+"""Judges the results of a job: gates, missing data, drift, incidents."""

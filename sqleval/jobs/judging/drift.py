@@ -1,4 +1,4 @@
-"""Judges the check ``drift``: a period against a reference, from their states."""
+"""Judges the check ``drift``: compares the states of a period and of a reference."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def check_drift(gate: Gate, job: Job) -> None:
     if check.distribution == "mix" and len(_list_key_sets(gate, job)) != 1:
         offered = " or ".join(f"[{', '.join(keys)}]" for keys in job.key_sets if keys)
         say = f"write by: {offered}" if offered else "the job has no slice keys"
-        raise RequestError(f"gate {gate.check!r}: of which slices is the mix? {say}")
+        raise RequestError(f"gate {gate.check!r}: the mix needs one set of slice keys; {say}")
 
 
 def judge_drift(
@@ -96,7 +96,7 @@ def _list_reference(gate: Gate, job: Job, kept: Sequence[str], period: str) -> l
 
 
 def _write_whole(gate: Gate, period: str, status: str, reason: str) -> dict[str, Any]:
-    """Return the verdict on a whole period, which has no value."""
+    """Return a verdict without a value on a whole period."""
     return {
         **dict.fromkeys(_COLUMNS), "period": period, "slice": "{}", "status": status,
         "limit": gate.parsed.offset, "reason": reason,
@@ -104,7 +104,7 @@ def _write_whole(gate: Gate, period: str, status: str, reason: str) -> dict[str,
 
 
 def _list_key_sets(gate: Gate, job: Job) -> list[list[str]]:
-    """Return the sets of slice keys on which a gate judges."""
+    """Return the sets of slice keys that a gate judges."""
     key_sets = [gate.by] if gate.by is not None else job.key_sets
     if gate.parsed.distribution != "mix":
         return [[*keys] for keys in key_sets]
@@ -132,7 +132,7 @@ def _judge_period(
         comparison = comparison.filter(pl.col("n_current") >= max(gate.min_rows, 1))
         names = [*pair[0].binding.key_names]
         if gate.parsed.distribution == "mix":
-            names = [name for name in names if name not in keys]  # the mix is that of all rows
+            names = [name for name in names if name not in keys]  # the mix covers all rows
         texts = write_slices(comparison, names)
         rows += [
             _judge_value(gate, period, text, row)
@@ -159,7 +159,7 @@ def _judge_value(gate: Gate, period: str, keys: str, row: dict[str, Any]) -> dic
 
 
 def _merge(job: Job, keys: Sequence[str], periods: Sequence[str]) -> Predictions:
-    """Return the merged states of periods, by slice keys alone."""
+    """Return the merged states of periods, by slice keys and not by period."""
     if job.states is None:
         files = [file.path for file in list_source(job, job.sources).files]
     else:

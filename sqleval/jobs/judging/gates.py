@@ -1,4 +1,4 @@
-"""Compares the results of a job with the limits of its gates, and its data with their age."""
+"""Compares the results of a job with the limits of its gates, and checks the age of its data."""
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
@@ -39,11 +39,11 @@ _HOLDS: Mapping[str, Callable[[Any, Any], Any]] = {
     "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
 }  # fmt: skip
 #: What a gate can check besides metrics: the value of a period and slice as SQL over the columns of
-#: the history; None for what is not about a period.
+#: the history; None if the value does not belong to a period.
 SUBJECTS: Mapping[str, str | None] = {
     "rows": "n + n_dropped",
     "matured": "matured",  # share of the period's rows that have a label
-    "age": None,  # of the job: complete periods after the last one with rows
+    "age": None,  # complete periods after the job's last one with rows
 }
 
 
@@ -71,7 +71,7 @@ def check_metrics(job: Job, metrics: Sequence[str]) -> None:
 def select_values(gate: Gate, history: pl.DataFrame, added: frozenset[str]) -> pl.DataFrame:
     """Return the values that a gate checks: one row per period and slice of the history.
 
-    ``added`` are the keys of results that are no slice keys.
+    ``added`` are the keys of results that are not slice keys.
     """
     check = gate.parsed
     if (sql := SUBJECTS.get(check.metric)) is not None:
@@ -90,10 +90,10 @@ def select_values(gate: Gate, history: pl.DataFrame, added: frozenset[str]) -> p
 
 
 def _prefer_labelled(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return the rows of a history, those with labels first.
+    """Return the rows of a history, with observed metrics before expected ones.
 
-    The number of rows before their labels is compared with those of earlier periods: where there
-    are both, all have the definition of the first.
+    The number of rows is counted before and after the labels come. So that both counts can be
+    compared, a period and slice with both gets the definition of the first.
     """
     at, is_early = ["period", "slice"], find_metric_kind(pl.col("metric")) == "expected"
     early = rows.filter(is_early).group_by(at).agg(early=pl.col("definition").min())
@@ -145,7 +145,7 @@ def compare_values(gate: Gate, rows: pl.DataFrame, base: pl.DataFrame) -> pl.Dat
     rows : polars.DataFrame
         The values to compare, from `select_values`.
     base : polars.DataFrame
-        Those of the baseline.
+        The values of the baseline.
     """
     check = gate.parsed
     compared = _add_reference(check, rows, base)
@@ -162,7 +162,7 @@ def compare_values(gate: Gate, rows: pl.DataFrame, base: pl.DataFrame) -> pl.Dat
         pl.when(value.is_null()).then(pl.coalesce("note", pl.lit("no value")))
         .when(limit.is_null()).then(pl.lit("no other value with this definition"))
     )  # fmt: skip
-    # Consecutive periods with the same status.
+    # Number the runs of consecutive periods with the same status.
     series = ["slice", "_series"]
     return (
         compared.with_columns(limit=pl.col("reference") * check.factor + check.offset)

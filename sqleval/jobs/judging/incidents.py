@@ -1,4 +1,4 @@
-"""Joins verdicts into incidents: consecutive periods and slices of one gate are one."""
+"""Joins verdicts into incidents: one per gate and run of consecutive failed periods."""
 
 import json
 from collections.abc import Sequence
@@ -43,7 +43,7 @@ def list_incidents(
     judged_periods: Sequence[str],
     periods: Sequence[str],
 ) -> pl.DataFrame:
-    """Return the incidents that touch periods, and those that are open.
+    """Return the incidents that touch the periods of a run, and all open incidents.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def list_incidents(
     verdicts : polars.DataFrame
         The verdicts of each gate, at least back to the first period before the incidents.
     judged_periods : sequence of str
-        The periods that were judged: those without a verdict on missing or undefined data passed.
+        The periods that were judged. Without a verdict on missing or undefined data, they passed.
     periods : sequence of str
         The periods of the run.
 
@@ -109,7 +109,7 @@ def list_incidents(
 
 
 def _add_passed(verdicts: pl.DataFrame, judged_periods: Sequence[str]) -> pl.DataFrame:
-    """Return the status of each gate by period; those on missing data list failures only."""
+    """Return the status of each gate by period; gates on missing data list failures only."""
     passed = [
         pl.DataFrame({"period": list(judged_periods)}, schema={"period": pl.String}).select(
             gate=pl.lit(gate), period="period", status=pl.lit("passed")
@@ -155,7 +155,7 @@ def _list_contributions(
     if before.is_empty() or after.is_empty():
         return []
     contributions = decompose_change(_average(before), _average(after))
-    # Which way is worse: the gate asks for values above its limit, or below.
+    # The direction that is worse depends on whether the gate wants values above or below its limit.
     is_low_worse = gate.parsed.op.startswith(">")
     if gate.parsed.is_worse:
         is_low_worse = find_header(gate.parsed.metric)["direction"] == "higher"
@@ -180,11 +180,11 @@ def _select_slices(
 
 
 def _read_added(keys: str, added: frozenset[str]) -> dict[str, object]:
-    """Return the model and the class in the JSON of a slice, as far as it has them."""
+    """Return the model and the class in the JSON of a slice, if it has them."""
     return {name: value for name, value in json.loads(keys).items() if name in added}
 
 
 def _average(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return the mean value and the rows of each slice."""
+    """Return the mean value, weighted by rows, and the rows of each slice."""
     n = pl.col("n")
     return rows.group_by("slice").agg(value=(pl.col("value") * n).sum() / n.sum(), n=n.sum())

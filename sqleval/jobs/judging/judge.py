@@ -1,4 +1,4 @@
-"""Judges a job by its gates, over as much of the past as each of them needs."""
+"""Judges a job by its gates; each gate reads as many earlier periods as it needs."""
 
 from bisect import bisect_left
 from collections.abc import Collection, Sequence
@@ -27,11 +27,11 @@ from sqleval.jobs.judging.missing import judge_missing_data
 from sqleval.jobs.judging.worse import judge_worse
 from sqleval.jobs.past import ROWS, Frames, Past
 
-#: Periods before those of a run that are judged as well, at least; with a report, which shows them.
+#: Least number of earlier periods that a run judges as well: without a report, and with one.
 _BACK, _SHOWN = 8, 60
-#: Why a gate on a new metric says nothing of a period.
+#: Why a gate on a new metric has no value in a period.
 _BEFORE = "the period was evaluated without this metric"
-#: Where an incident is longer than the periods read, this many times as many are read.
+#: If an incident is longer than the periods read, this many times as many are read.
 _WIDER = 4
 
 
@@ -40,8 +40,8 @@ class Judgement(NamedTuple):
 
     ``newest`` are the verdicts of each gate on the newest period that it judged: the state of the
     job, whatever periods were run. ``failures`` are the verdicts that failed or warn on these and
-    on earlier periods, for incidents and the report. Of earlier periods, ``since`` may be the first
-    period that was read.
+    on earlier periods, for incidents and the report. For earlier periods, ``since`` may be the
+    first period that was read instead of the first that failed.
     """
 
     verdicts: pl.DataFrame
@@ -52,7 +52,7 @@ class Judgement(NamedTuple):
 
 @dataclass(frozen=True)
 class _Reach:
-    """What is judged: the periods of a run, those after the first of them, and some before.
+    """The periods to judge: all from the run's first one on, and some before them.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class _Reach:
     periods : sequence of str
         The periods of the run.
     back : int
-        How many periods before them are judged at least.
+        The least number of earlier periods to judge.
     """
 
     job: Job
@@ -82,18 +82,18 @@ class _Reach:
 
     @property
     def judged_periods(self) -> list[str]:
-        """The periods that are judged at least."""
+        """The periods that every gate judges; some gates judge earlier ones as well."""
         return self.past.periods[max(0, self.at - self.back) :]
 
     def list_metrics(self, gate: Gate) -> list[str]:
-        """Return the metrics of whose rows a gate selects its values."""
+        """Return the metrics from whose rows a gate takes its values."""
         metric = gate.parsed.metric
         early = self.past.expected["metric"].unique().sort().to_list() if metric == "rows" else []
         return [*self.past.metrics, *early] if metric in SUBJECTS else [metric]
 
     @cached_property
     def window(self) -> pl.DataFrame:
-        """The rows that most gates need, read at once."""
+        """The rows that most gates need, read in one statement."""
         limits = [gate for gate in self.job.gates if gate.parsed.metric != "age"]
         limits = [gate for gate in limits if not (gate.parsed.is_worse or gate.parsed.is_drift)]
         metrics = {name for gate in limits for name in self.list_metrics(gate)}
@@ -103,7 +103,7 @@ class _Reach:
         return self.past.read(only)
 
     def read(self, gate: Gate, back: int) -> pl.DataFrame:
-        """Return the rows of a gate, from this many periods before those of the run on."""
+        """Return the rows of a gate, beginning ``back`` periods before the run's first one."""
         metrics, first = self.list_metrics(gate), self.past.periods[max(0, self.at - back)]
         if back <= self.back + _count_before(gate) + gate.in_a_row:
             return self.window.filter(pl.col("metric").is_in(metrics), pl.col("period") >= first)
@@ -115,10 +115,10 @@ def judge_gates(
 ) -> Judgement:
     """Return the verdict of each gate on each period and slice, and the incidents.
 
-    What is read of the past changes no verdict and no incident: a gate reads back until the
-    references of its values are whole, and until the incidents that touch the periods have begun.
-    The check ``worse``, whose baseline leaves out the periods of all earlier alarms, reads all rows
-    of its metric.
+    The verdicts and incidents are the same as if the whole history were read: a gate reads back
+    until the references of its values are complete, and until the incidents that touch the periods
+    have begun. The check ``worse`` reads all rows of its metric, because its baseline leaves out
+    the periods of all earlier alarms.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ def judge_gates(
     frames = Frames(past)
     run_and_newest = sorted({*periods, *_list_newest(past)})
     reach = _Reach(job, frames, run_and_newest, _SHOWN if job.report else _BACK)
-    while True:  # until the incidents of what is missing and undefined have begun, too
+    while True:  # until the incidents of missing and undefined data have begun as well
         tables, ages = [NO_VERDICTS], [NO_VERDICTS]
         for gate, name in zip(job.gates, job.gate_names, strict=True):
             if gate.parsed.metric == "age":
@@ -175,16 +175,16 @@ def judge_gates(
 
 
 def _list_newest(past: Past) -> list[str]:
-    """Return the newest periods of a job: of all, of those with rows, and of expected metrics."""
+    """Return the newest period of a job, its newest with rows, and its newest expected one."""
     filled = past.overview.filter("has_rows")
     tables = [past.both, filled, past.expected]
     return [str(each["period"].max()) for each in tables if not each.is_empty()]
 
 
 def _judge_gate(gate: Gate, name: str, reach: _Reach) -> list[pl.DataFrame]:
-    """Return the verdicts of one gate on the periods of the reach; of drift, on those of the run.
+    """Return the verdicts of one gate on the periods to judge; drift judges only the run's.
 
-    The gate may judge periods before them, back to the beginning of an incident.
+    The gate may judge earlier periods as well, back to the beginning of an incident.
     """
     past, check, periods = reach.past, gate.parsed, list(reach.periods)
     overview = past.expected if check.is_expected else past.overview
@@ -248,7 +248,7 @@ def _judge_limit(gate: Gate, reach: _Reach) -> pl.DataFrame:
 def _count_before(gate: Gate) -> int:
     """Return how many periods are read before those that are judged, for their references.
 
-    They are twice as many as a reference has, so that few slices lack some of its values.
+    Twice as many periods as a reference has are read, so that few slices lack values for it.
     """
     reference = gate.parsed.reference
     return 2 * reference if isinstance(reference, int) else 0
@@ -284,9 +284,9 @@ def _find_open_slices(
 ) -> set[str]:
     """Return the slices that may have begun to fail before the first period that is judged.
 
-    Only those that could change something: slices that fail in the period before ``periods`` or
-    later, as their incident may be longer, and slices that are pending in a ``shown`` period, as
-    they may have failed often enough.
+    Only slices whose earlier rows can change the result are returned. These are slices that fail in
+    the period before ``periods`` or later, because their incident may be longer, and slices that
+    are pending in a ``shown`` period, because they may have failed often enough before.
     """
     judged_periods = judged["period"].unique().sort()
     earlier = int((judged_periods < min(periods, default="~")).sum())
@@ -300,7 +300,7 @@ def _find_open_slices(
 def _find_touched(
     judged_periods: Sequence[str], red: Collection[str], periods: Collection[str]
 ) -> list[str]:
-    """Return the periods of the incidents that touch some: consecutive red ones."""
+    """Return the periods of the incidents that touch some periods: runs of failed ones."""
     incident_periods: list[str] = []
     for is_red, group in groupby(judged_periods, key={*red}.__contains__):
         consecutive = [*group]
@@ -314,7 +314,7 @@ def _list_idle(
 ) -> pl.DataFrame:
     """Return a verdict for each period with rows in which a gate judges nothing."""
     check, is_here = gate.parsed, pl.col("has_rows")
-    if reach.job.labels is None:  # late ones may not have come to any row
+    if reach.job.labels is None:  # late labels may be missing in all rows
         is_here = pl.col("has_any")
     periods = reach.periods if check.is_drift else reach.judged_periods
     is_idle = pl.col("period").is_in([*periods]) & ~pl.col("period").is_in(
@@ -338,10 +338,11 @@ def _list_idle(
 
 
 def _judge_undefined(job: Job, past: Past, verdicts: pl.DataFrame) -> pl.DataFrame:
-    """Return a failure for each period with rows of which no gate could judge anything.
+    """Return a failure for each period with rows in which no gate could judge anything.
 
-    ``verdicts`` are those on results; the age of the data says nothing about a period. A gate
-    without earlier periods to compare with will have some; a baseline will not come by itself.
+    ``verdicts`` are the verdicts on results; the age of the data says nothing about a period. A
+    gate that lacks earlier periods is no failure, because it will have some; a baseline will not
+    come by itself.
     """
     if not any(gate.undefined is None for gate in job.gates):
         return NO_VERDICTS
@@ -352,7 +353,7 @@ def _judge_undefined(job: Job, past: Past, verdicts: pl.DataFrame) -> pl.DataFra
     is_open = status.is_in(["undefined", "nothing to judge"])
     is_after = has_baseline & (pl.col("period") > last)
     is_open |= (status == "no reference") & is_after & (pl.col("reason") != _BEFORE)
-    # All rows may be left out. Where labels come late, the gate `matured` is about such periods.
+    # All rows may be left out. If labels come late, the gate `matured` judges such periods.
     filled = past.both.filter("has_any").group_by("period").agg(pl.col("has_rows").any())
     filled = filled.filter(pl.col("has_rows") | pl.lit(job.labels is None))
     periods = (

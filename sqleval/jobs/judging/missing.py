@@ -17,7 +17,7 @@ _VANISHED = pl.Schema({"period": pl.String, "slice": pl.String, "is_left_out": p
 
 
 def judge_missing_data(job: Job, past: Past, first: str) -> pl.DataFrame:
-    """Return the verdicts of the gate on missing data, on the periods from the first one on."""
+    """Return the verdicts of the gate on missing data, from the period ``first`` on."""
     status = {"fail": "failed", "warn": "warned"}[job.missing]
     same = {
         "gate": "missing", "severity": job.missing, "status": status,
@@ -47,8 +47,8 @@ def _find_vanished_slices(job: Job, past: Past, first: str) -> pl.DataFrame:
     """Return periods and slices without rows that had enough in each of the previous periods.
 
     Only periods with the slice keys and definitions of the job are compared. A slice that failed
-    is not missing, nor is any of a period that failed as a whole. ``is_left_out`` says that it has
-    rows, all of which are left out, such as those without a label.
+    is not missing, nor is any slice of a period that failed as a whole. ``is_left_out`` says that
+    the slice has rows, but all were left out, for example because they have no label.
     """
     filled = past.overview.filter("has_rows")
     order = filled["period"].unique().sort()
@@ -69,7 +69,7 @@ def _find_vanished_slices(job: Job, past: Past, first: str) -> pl.DataFrame:
         .join(definitions, on="period")
         .with_columns(
             at=pl.col("period").rank("dense").cast(pl.Int64),
-            # What a slice means: its keys, by which expressions, and the metrics of the period.
+            # A slice is identified by its keys, their expressions and the metrics of the period.
             definitions=pl.struct(
                 "definitions", pl.col(KEYS_DEFINITION).fill_null(""),
                 keys=pl.col("slice").replace_strict(names, return_dtype=pl.String),
@@ -101,7 +101,7 @@ def _find_vanished_slices(job: Job, past: Past, first: str) -> pl.DataFrame:
 
 
 def _find_first_empty(sizes: Mapping[str, bool | None]) -> dict[str, str]:
-    """Return the first of the consecutive empty periods up to each empty one."""
+    """Return for each empty period the first of the consecutive empty ones up to it."""
     first_by_period: dict[str, str] = {}
     first = ""
     for period in sorted(sizes):

@@ -1,4 +1,4 @@
-"""Says of each gate, from the history: expected false alarms, and the smallest drop it finds."""
+"""Estimates each gate's false alarms and its smallest detectable drop from the history."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -18,14 +18,14 @@ from sqleval.jobs.judging.worse import (
 )
 from sqleval.jobs.past import ROWS, Past
 
-#: The least number of periods with values, and how many of the last ones are taken.
+#: The least and the largest number of last periods with values that are used.
 _LEAST, _LAST = 14, 91
-#: The distance of the quartiles of a normal distribution, in standard deviations.
+#: The interquartile range of a normal distribution, in standard deviations.
 _QUARTILES = 1.3489795
 
 
 def measure_gates(job: Job, past: Past) -> list[dict[str, Any]]:
-    """Return what to expect of each gate on a metric, if slices go on varying as they have.
+    """Return the expected alarms of each gate on a metric, if slices vary as they did so far.
 
     Parameters
     ----------
@@ -36,8 +36,8 @@ def measure_gates(job: Job, past: Past) -> list[dict[str, Any]]:
     -------
     list of dict
         ``gate``, ``slices``, ``false_alarms`` and ``red_periods`` (a year), ``drop`` (the smallest
-        change for the worse that is found with 80 %, in the median slice) and ``within``
-        (periods, those of a week). Gates with a history that is too short are left out.
+        change for the worse that is detected with a probability of 80 %, in the median slice) and
+        ``within`` (periods, those of a week). Gates with too short a history are left out.
     """
     gate_outlooks: list[dict[str, Any]] = []
     reach = max(1, round(7 * PERIODS[job.period.grain] / PERIODS["day"]))
@@ -65,7 +65,7 @@ def measure_gates(job: Job, past: Past) -> list[dict[str, Any]]:
 
 
 def _read_last_values(gate: Gate, past: Past) -> pl.DataFrame:
-    """Return what a gate on a metric checks in the last periods with a value."""
+    """Return the values that a gate on a metric checks in the last periods with a value."""
     metric = gate.parsed.metric
     candidates = past.both.filter(metric=metric)["period"].unique().sort().to_list()
     only = Selection(metrics=[metric], columns=ROWS)
@@ -85,7 +85,7 @@ def _read_last_values(gate: Gate, past: Past) -> pl.DataFrame:
 
 
 def _measure_worse(gate: Gate, job: Job, rows: pl.DataFrame, reach: int) -> ExpectedAlarms | None:
-    """Return what to expect of a gate on means of windows."""
+    """Return the expected alarms of a gate on means of windows."""
     return expect_of_watch(
         estimate_rows(rows, gate, job),
         create_rule(gate, job),
@@ -96,9 +96,9 @@ def _measure_worse(gate: Gate, job: Job, rows: pl.DataFrame, reach: int) -> Expe
 
 
 def _measure_limit(gate: Gate, job: Job, rows: pl.DataFrame, reach: int) -> ExpectedAlarms | None:
-    """Return what to expect of a gate on single values, which vary as most have varied."""
+    """Return the expected alarms of a gate on single values, assuming a normal distribution."""
     check = gate.parsed
-    # The median and the distance of the quartiles ignore a few bad periods.
+    # The median and the interquartile range ignore a few bad periods.
     number = pl.col("number")
     slices = (
         rows.filter(pl.col("number").is_not_null())
@@ -130,7 +130,7 @@ def _measure_limit(gate: Gate, job: Job, rows: pl.DataFrame, reach: int) -> Expe
 
 
 def describe_gates(measured: Sequence[dict[str, Any]], grain: str) -> list[str]:
-    """Return in words what to expect of each gate."""
+    """Return the expected alarms of each gate in words."""
     return [
         f"{row['gate']}: false alarms a year: {row['false_alarms']:.2g} (periods with one: "
         f"{row['red_periods']:.2g}, slices: {row['slices']}), if nothing changes; finds a "

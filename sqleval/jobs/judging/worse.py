@@ -13,7 +13,7 @@ from sqleval.jobs.file.parts import Gate
 
 #: Periods a year.
 PERIODS = {"hour": 8766.0, "day": 365.25, "week": 52.18, "month": 12.0, "quarter": 4.0, "year": 1.0}
-#: The level of a period is at most this, however long the periods are.
+#: The largest significance level of a test, whatever the length of the periods.
 _MAX_LEVEL = 0.05
 
 
@@ -28,7 +28,7 @@ def check_worse(gate: Gate, metrics: list[str]) -> None:
     Raises
     ------
     RequestError
-        If it is not a metric of the job, or has no direction.
+        If the job does not have the metric, or the metric has no direction.
     MissingExtra
         If SciPy is not installed.
     """
