@@ -1,1 +1,1 @@
-"""The periods of a job: which files hold their rows, and which of them changed."""
+"""Finds the files that hold the rows of each period, and the periods whose data changed."""

@@ -10,7 +10,7 @@ from sqleval.jobs.past import take_metric_definition
 from sqleval.jobs.periods.databases import is_database
 from sqleval.jobs.periods.lake import Lake
 
-#: Names of files in a message.
+#: The largest number of file names in a message.
 _MAX_NAMES = 3
 #: Results that differ by less are the same: sums of doubles depend on the order of the rows.
 _TOLERANCE = 1e-12
@@ -30,7 +30,7 @@ def join_names(names: Sequence[str]) -> str:
 
 
 def _find_lost_files(lake: Lake, before: pl.DataFrame) -> pl.DataFrame:
-    """Return the rows of files in the history that are gone; a table replaces its files."""
+    """Return the history's rows of files that are gone, except those of tables."""
     if not lake.is_changed or before.is_empty():
         return before.clear()
     tables = [side for side in lake.listings if lake.find_snapshot(side) is not None]
@@ -39,7 +39,7 @@ def _find_lost_files(lake: Lake, before: pl.DataFrame) -> pl.DataFrame:
 
 
 def list_lost_files(lake: Lake, before: pl.DataFrame) -> list[str]:
-    """Return a note per side of the sources whose files are gone, and per emptied period.
+    """Return a note on the files that are gone, per side, and one on the emptied periods.
 
     Parameters
     ----------
@@ -84,8 +84,8 @@ def find_lost_results(
 ) -> dict[str, list[str]]:
     """Return the slices whose results would be lost, by period.
 
-    A result is lost if its slice has an error now or, under the same definition, no rows. With
-    ``force`` the user accepts that there are no rows.
+    A result is lost if its slice now has an error or, with the same definition, no rows. With
+    ``force`` the user accepts results without rows.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ def find_uncounted_rows(lake: Lake, rows: pl.DataFrame) -> dict[str, str]:
         New results of some periods.
     """
     job = lake.job
-    # A condition leaves rows out without a count, and a database may have changed meanwhile.
+    # Rows that a condition leaves out are not counted, and a database may have changed meanwhile.
     has_other_rows = job.where is not None or job.counts is not None or job.from_state is not None
     if has_other_rows or is_database(lake.find_snapshot("source")):
         return {}
@@ -166,7 +166,7 @@ def _list_slices(rows: pl.DataFrame) -> dict[str, list[str]]:
 def compare_results(
     before: pl.DataFrame, rows: pl.DataFrame, reasons: Mapping[str, str], run: Mapping[str, str]
 ) -> pl.DataFrame:
-    """Return the results that other ones replace, as rows of the schema `RESTATED`.
+    """Return the stored results that new ones replace, as rows of the schema `RESTATED`.
 
     Parameters
     ----------
@@ -175,12 +175,12 @@ def compare_results(
     rows : polars.DataFrame
         The rows that replace them.
     reasons : mapping of str to str
-        Why, by period.
+        The reason of the change, by period.
     run : mapping of str to str
         The run and its time.
     """
     at = ["period", "slice", "metric"]
-    # A definition that an older release has written is kept as well: it may be the last one.
+    # A changed definition of an older release counts as well: this may be its last record.
     exact, close = ("n", "n_dropped", "definition"), ("value", "low", "high")
     old = before.filter(pl.col("error").is_null(), pl.col("n") > 0)
     if old.is_empty():

@@ -1,4 +1,4 @@
-"""Recognises the data files of a table that were only rewritten, so that no period has changed."""
+"""Recognises data files of a table that were only rewritten, so that their periods stay as is."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from sqleval.sources.lake.format import Snapshot
 
 @dataclass
 class _Group:
-    """Files that hold the rows of others, which they have replaced; ``rows`` is None if unknown."""
+    """Files ``now`` that replaced the files ``before``; ``rows`` is None if unknown."""
 
     now: set[str]
     before: set[str]
@@ -22,17 +22,17 @@ class _Group:
 
 
 def restore_rewritten_files(job: Job, side: str, listing: Listing, stored: pl.DataFrame) -> Listing:
-    """Return a listing with the files that the history knows instead of those that replace them.
+    """Return a listing in which files of the history stand for the files that replaced them.
 
     A compaction writes the rows of many files to few, and its commit says that no data changed.
-    The files of the history then stand for the new ones: their periods and counts remain.
+    The periods and counts of the old files in the history therefore remain valid.
 
     Parameters
     ----------
     job : Job
         The job.
     side : str
-        ``source``, or ``labels``, of which the history counts only the rows with a prediction.
+        ``source`` or ``labels``; the history counts only the labels that have a prediction.
     listing : Listing
         The files of that side.
     stored : polars.DataFrame
@@ -69,14 +69,14 @@ def restore_rewritten_files(job: Job, side: str, listing: Listing, stored: pl.Da
 def _find_groups(
     job: Job, listing: Listing, snapshot: Snapshot, unknown: set[str], stored: pl.DataFrame
 ) -> list[_Group]:
-    """Return the rewrites that led to unknown files, by the commits or the catalogue of a table."""
+    """Return the rewrites that led to unknown files, from a table's commits or catalogue."""
     readable = {*stored.filter(pl.col("error").is_null())["file"]}
     if snapshot.read_commits is not None:
         live = {file.path for file in listing.files}
         groups = _trace_commits(
             snapshot.read_commits(), unknown, live, lambda path: shorten_path(path, job) in readable
         )
-        # Rows that were deleted after a rewrite belong to its files.
+        # If rows were deleted after a rewrite, its files hold other rows than the old ones.
         deleted = {file.path for file in snapshot.files if file.deleted}
         return [group for group in groups if not group.now & deleted]
     if isinstance(snapshot.content, LakeFiles) and stored["error"].null_count() == stored.height:
@@ -88,7 +88,7 @@ def _find_groups(
 def _restore(
     job: Job, snapshot: Snapshot, path: str, stored_files: Mapping[str, tuple[str, int]]
 ) -> File | None:
-    """Return a file that was replaced as the history has it; None if it has another state of it."""
+    """Return the history's entry of a replaced file; None if the history has another version."""
     name = shorten_path(path, job)
     version, size = stored_files.get(name, ("", 0))
     if version != hash_data_file(job, snapshot, size):
@@ -97,9 +97,9 @@ def _restore(
 
 
 def _find_merged(lake: LakeFiles, unknown: set[str], gone: set[str], since: int) -> list[_Group]:
-    """Return the merge that led to unknown files of a DuckLake, whose catalogue forgets the others.
+    """Return the merge that led to unknown files of a DuckLake; its catalogue drops the old files.
 
-    ``gone`` are files of the history, which was right at the snapshot ``since``.
+    ``gone`` are the removed files of the history, which was complete at the snapshot ``since``.
     """
     merged = [file for file in lake.list_merged(since) or () if file.path in unknown]
     if not merged or not gone:
@@ -110,7 +110,7 @@ def _find_merged(lake: LakeFiles, unknown: set[str], gone: set[str], since: int)
 def _trace_commits(
     commits: Iterable[Commit], unknown: set[str], live: set[str], is_known: Callable[[str], bool]
 ) -> list[_Group]:
-    """Return the rewrites that led to unknown files, each back to the first files before it."""
+    """Return the rewrites that led to unknown files; chains of rewrites become one group."""
     groups: list[_Group] = []
     paths_to_trace = set(unknown)
     for commit in commits:

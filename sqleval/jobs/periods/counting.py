@@ -25,7 +25,7 @@ from sqleval.sources.lake.format import Snapshot
 def _create_row(
     job: Job, side: str, file: File, rows_hash: int | None = None, **values: object
 ) -> dict[str, object]:
-    """Return a row of the table of files; of a database, the hash of its rows is the version."""
+    """Return a row of the table of files; a database's version is the hash of its rows."""
     version = file.version if rows_hash is None else hash_text(f"{file.version}|{rows_hash}")
     keys = {"job": job.name, "side": side, "file": file.name, "version": version}
     return {**dict.fromkeys(FILES), **keys, "size": file.size, "modified": file.modified, **values}
@@ -73,7 +73,7 @@ def _count_rows(
 def _restore_periods(
     rows: list[dict[str, object]], stored: pl.DataFrame
 ) -> list[dict[str, object]]:
-    """Give files that cannot be read the periods that they have in the history."""
+    """Add the periods in the history to the rows of files that cannot be read."""
     before = stored.filter(pl.col("period").is_not_null())
     restored: list[dict[str, object]] = []
     for row in rows:
@@ -176,8 +176,8 @@ def read_lake(job: Job, stored: pl.DataFrame) -> Lake:
     current = pl.DataFrame(
         list(now), schema=dict.fromkeys(("side", "file", "version"), pl.String), orient="row"
     )
-    # Files that could not be read are tried again. A database is always read: its rows alone say
-    # what has changed.
+    # Files that could not be read are tried again. A database is always read, because only its
+    # rows show what has changed.
     kept = stored.filter(pl.col("error").is_null(), ~pl.col("side").is_in(databases))
     kept = kept.join(current, on=current.columns, how="semi")
     kept_files = set(kept.select("side", "file", "version").iter_rows())
@@ -201,7 +201,7 @@ def read_lake(job: Job, stored: pl.DataFrame) -> Lake:
 
 
 def _list_changed_periods(files: pl.DataFrame, stored: pl.DataFrame) -> set[str]:
-    """Return the periods of rows of the source that are new, changed or gone."""
+    """Return the periods whose rows in the source are new, changed or gone."""
     on = ["file", "version", "period", "error"]
     before = stored.filter(side="source")
     pairs = ((files, before), (before, files))

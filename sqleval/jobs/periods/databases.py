@@ -1,7 +1,7 @@
 """Reads a table of a database as the source of a job.
 
-A database says nowhere what has changed: a run reads the columns of the job in all rows, and a hash
-of them per period is the version of the period's rows.
+A database does not record changes by period. Each run therefore reads the job's columns in all
+rows; a hash of them per period is the version of the period's rows.
 """
 
 from collections.abc import Iterable
@@ -20,9 +20,9 @@ from sqleval.sources.source import Source
 
 @dataclass(frozen=True)
 class DatabaseRows:
-    """A table of a database in place of data files: its source, and the name of its one file.
+    """A table of a database, shown to the job as one data file.
 
-    A run finds and describes the table once, and reads its rows anew in each statement.
+    A run opens and describes the table once, and reads its rows anew in each statement.
     """
 
     source: str
@@ -31,7 +31,7 @@ class DatabaseRows:
 
     @property
     def files(self) -> tuple[DataFile, ...]:
-        """What stands for its rows."""
+        """The one file that stands for the table's rows."""
         return (DataFile(self.path, 0),)
 
     def open(self, paths: Iterable[str], name: str, name_as: str = "") -> Source:
@@ -47,7 +47,7 @@ class DatabaseRows:
 
 
 def load_database(path: str) -> Snapshot | None:
-    """Return the table of a database that a path or URL names; None for another source.
+    """Return the table of a database that a path or URL names; None for any other source.
 
     Raises
     ------
@@ -65,7 +65,7 @@ def load_database(path: str) -> Snapshot | None:
 
 
 def is_database(snapshot: Snapshot | None) -> bool:
-    """Whether the rows of a source are read in each run, as nothing says what has changed."""
+    """Whether the source is a database, whose rows each run reads to find changes."""
     return snapshot is not None and isinstance(snapshot.content, DatabaseRows)
 
 
@@ -74,9 +74,9 @@ def write_version(
 ) -> tuple[str, list[str]]:
     """Return the SQL of a hash of rows of a database, and the columns that it reads.
 
-    Of files it is NULL. The sum does not depend on the order of rows. Each row is hashed twice:
-    DuckDB combines the hashes of columns by XOR, so that sums of them would hardly change if two
-    rows swapped their labels, and an XOR over rows not at all.
+    For files the SQL is NULL. The sum does not depend on the order of rows. Each row is hashed
+    twice, because DuckDB combines the hashes of columns by XOR: without the second hash, a sum
+    would hardly change if two rows swapped their labels, and an XOR over rows not at all.
     """
     if not is_database(snapshot):
         return "NULL", []

@@ -1,6 +1,6 @@
-"""The files of a job's sources by period: which hold its rows, their hash, and how they are opened.
+"""Holds the files of a job's sources by period, hashes them, and opens them.
 
-`sqleval.jobs.periods.counting` makes them, from the history and the files that have changed.
+`sqleval.jobs.periods.counting` fills it from the history and the files that have changed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,7 +25,7 @@ from sqleval.sources.source import Source
 from sqleval.sources.stores import check_storage
 from sqleval.states.reading import merge_definitions, unify_columns, write_longer_period_sql
 
-#: Columns that are added to a source; users have no columns of these names.
+#: Columns that are added to a source; columns of users must not have these names.
 FILE, PERIOD = "_sqleval_file", "_sqleval_period"
 
 
@@ -83,8 +83,8 @@ class Lake:
     def list_emptied_periods(self, stored: pl.DataFrame) -> list[str]:
         """Return the periods that lost all their rows, though their files are still readable.
 
-        If a file is missing, its rows may still be right, so that its periods are not listed. Nor
-        are those of a database, which may be a view of the last weeks.
+        The periods of missing files are not listed, because their results may still be right. The
+        periods of a database are not listed either, because it may be a view of the last weeks.
         """
         if not self.is_changed or stored.is_empty() or is_database(self.find_snapshot("source")):
             return []
@@ -106,7 +106,7 @@ class Lake:
         return self.listings[side].snapshot if side in self.listings else None
 
     def list_datasets(self, periods: Sequence[str]) -> list[str]:
-        """Return the tables, and the files of no table, with rows of these periods."""
+        """Return the tables, and the files outside tables, with rows of these periods."""
         datasets: list[str] = []
         for side in self.listings:
             files, snapshot = self.list_files(side, periods), self.find_snapshot(side)
@@ -114,7 +114,7 @@ class Lake:
         return datasets
 
     def list_label_files(self, periods: Sequence[str]) -> list[str]:
-        """Return the files with labels for these periods, or one other file for its columns.
+        """Return the files with labels for these periods; without any, one file for its columns.
 
         Raises
         ------
@@ -134,7 +134,7 @@ class Lake:
 
     @cached_property
     def fingerprints(self) -> dict[str, str]:
-        """A hash of the files of each period; it changes with its data."""
+        """The hash of the files of each period, which changes with the period's data."""
         files = (
             self._with_period.select(
                 "period", key=pl.concat_str("side", "file", "version", separator="|")
@@ -147,7 +147,7 @@ class Lake:
         return {period: hash_text(text) for period, text in files.iter_rows()}
 
     def compute_fingerprints_before(self, stored: pl.DataFrame) -> dict[str, str]:
-        """Return the fingerprints of periods as the last completed run found their files."""
+        """Return the fingerprints of periods from their files in the last completed run."""
         return replace(self, files=stored).fingerprints if self.is_changed else self.fingerprints
 
     def compute_matured(self) -> dict[str, float]:
@@ -168,7 +168,7 @@ def open_job_files(
     name: str = "_sqleval_rows",
     snapshot: Snapshot | None = None,
 ) -> Source:
-    """Return the source of files of a job, or of a table, with each row's file in a column."""
+    """Return the source of a job's files or table, with each row's file in a column."""
     if snapshot is not None:
         return snapshot.open_files(files, name, FILE)
     return open_files(files, name_as=FILE, name=name, storage=check_storage(job.storage))
@@ -177,9 +177,9 @@ def open_job_files(
 def open_with_period(
     job: Job, files: Sequence[str], snapshot: Snapshot | None = None
 ) -> tuple[Source, str]:
-    """Return the source of files, of a table or none, and the SQL of a row's period, over ``s``.
+    """Return the source of files or a table's files, and the SQL of a row's period, over ``s``.
 
-    It is the first day, or the name of an hour or of a period of states.
+    The SQL gives the period's first day, or the name of an hour or of a period of states.
 
     Raises
     ------
@@ -198,7 +198,7 @@ def open_with_period(
 
 
 def add_period(job: Job, source: Source, engine: Engine | None = None) -> tuple[Source, str]:
-    """Return a source as it is to be read, and the SQL of a row's period, over ``s``."""
+    """Return a source that is ready to be read, and the SQL of a row's period, over ``s``."""
     period = job.period
     if period.format is not None and source.text_reader.startswith("read_csv"):
         option = f"{find_option(period.format)} = {write_literal(period.format)}"

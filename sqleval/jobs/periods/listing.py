@@ -34,11 +34,11 @@ class File(NamedTuple):
 
 
 class Listing(NamedTuple):
-    """The files of a source, and the version of the table if they are those of one."""
+    """The files of a source, and the version of the table if the source is one."""
 
     files: list[File]
     snapshot: Snapshot | None = None
-    #: By the name of a file that is gone, and that the history has: the files that replaced it.
+    #: Removed file, by its name in the history: the files that replaced it.
     stand_ins: Mapping[str, tuple[str, ...]] = {}
 
 
@@ -57,7 +57,7 @@ def list_source(job: Job, source: str | list[str]) -> Listing:
     except OSError as error:
         if isinstance(error, SqlevalError):
             raise
-        # Such as a folder without permission, or a file that is removed just now.
+        # For example a folder without permission, or a file that was removed just now.
         raise SourceError(f"cannot read {error.filename!r}: {error.strerror}") from error
 
 
@@ -77,7 +77,7 @@ def _list_source(job: Job, source: str | list[str]) -> Listing:
             f"{tables[0]!r} is a table in a list of {len(paths)} sources; a job reads one table"
         )
     if tables and snapshots[0] is not None:
-        if isinstance(snapshots[0].content, LakeFiles):  # wherever its catalogue says
+        if isinstance(snapshots[0].content, LakeFiles):  # its catalogue says where its files are
             confinement.allow_folders(snapshots[0].content.places)
         return Listing(_list_data_files(job, snapshots[0]), snapshots[0])
     return Listing(_list_plain_files(job, paths))
@@ -91,7 +91,7 @@ def _write_mapping(job: Job) -> str:
 def _list_data_files(job: Job, snapshot: Snapshot) -> list[File]:
     """List the data files of a table; times of modification are not part of their versions.
 
-    Those of a DuckLake have the number of its snapshot instead, by which merges are recognised.
+    The files of a DuckLake have the number of its snapshot instead, to recognise merges.
     """
     content = snapshot.content
     modified = content.table.snapshot if isinstance(content, LakeFiles) else 0
@@ -115,7 +115,7 @@ def hash_data_file(
     columns: Mapping[str, str] = {},
 ) -> str:
     """Return the version of a data file of a table."""
-    # A column that replaces another one of its name has another number.
+    # A column that replaces another one of the same name has another number.
     fields = sorted((name, snapshot.fields.get(name)) for name in list_columns(job))
     mapping = f"{_write_mapping(job)}|{fields if snapshot.fields else ''}"
     elsewhere = [(name, columns[name]) for name in list_columns(job) if name in columns]
