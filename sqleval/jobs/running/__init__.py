@@ -1,1 +1,1 @@
-"""The run of a job: what is due, its evaluation, what is written and said."""
+"""Runs a job: decides which periods are due, evaluates them, writes results and notes."""

@@ -1,4 +1,4 @@
-"""Checks rows on the day they arrive, while their labels are still to come, and counts them."""
+"""Checks and counts rows on the day they arrive, before their labels come."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def count_arrived_rows(job: Job, predictions: Predictions) -> pl.DataFrame:
     Raises
     ------
     RequestError
-        If a column that no metric reads before the labels come is missing.
+        If a column is missing that metrics read only once the labels have come.
     DataError
-        If a value is missing that must not be, a score is not a probability that the metrics need,
-        or a weight is negative.
+        If a required value is missing, a score is no probability although metrics need one, or a
+        weight is negative.
     """
     binding = predictions.binding
     _check_other_columns(job, predictions)
@@ -63,7 +63,7 @@ def count_arrived_rows(job: Job, predictions: Predictions) -> pl.DataFrame:
 
 
 def _name_models(counts: pl.DataFrame, score: dict[Any, dict[Any, str]]) -> pl.DataFrame:
-    """Return counts by model, which were by the number of a column: each model has several."""
+    """Return counts by model instead of by the number of a column; each model has several."""
     models = [str(model) for model, columns in score.items() for _ in columns]
     named = {str(i): model for i, model in enumerate(models)}
     model = pl.col("model").replace_strict(named, return_dtype=pl.String)
@@ -85,7 +85,7 @@ def _check_other_columns(job: Job, predictions: Predictions) -> None:
 def _write_tests(
     job: Job, binding: Binding, roles: Sequence[tuple[str, Column]]
 ) -> list[tuple[int, tuple[str, str]]]:
-    """Return numbered pairs of a message about rows and the SQL of those that it is about."""
+    """Return numbered pairs of a message about faulty rows and the SQL test that finds them."""
     tests: list[tuple[str, str]] = []
     for role, column in roles:
         argument = f"{name_argument(role)}={column.name!r}"

@@ -1,4 +1,4 @@
-"""Which periods are due: new ones, changed ones, and those that wait for their labels."""
+"""Lists the periods that are due: new ones, changed ones, and those that wait for labels."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MAX_PERIODS = 10_000
 
 
 def find_period_end(job: Job, period: str) -> datetime:
-    """Return when a period is over, in UTC: local times that clocks skip have no differences."""
+    """Return when a period is over, in UTC, because differences of local times may be wrong."""
     return periods.find_end(period, job.period.grain, job.period.timezone).astimezone(UTC)
 
 
@@ -27,23 +27,23 @@ def find_ready_time(job: Job, period: str) -> datetime:
 
 
 def is_too_old(job: Job, period: str, as_of: datetime) -> bool:
-    """Whether the end of a run would remove a period at once."""
+    """Whether a run would remove a period again at its end."""
     if job.keep is None or (job.baseline is not None and job.baseline.has(period)):
         return False
     return find_period_end(job, period) <= as_of - job.keep
 
 
 def list_mature_periods(job: Job, lake: Lake, as_of: datetime) -> list[str]:
-    """Return the periods with rows that are over, with mature labels."""
+    """Return the periods with rows that are over and have mature labels."""
     return [period for period in lake.periods if find_ready_time(job, period) <= as_of]
 
 
 def _find_last(job: Job, overview: pl.DataFrame, as_of: datetime) -> tuple[str, str] | None:
     """Return the first and the last evaluated period; None without any.
 
-    A period that was forced before it was over is not the last one, after which others follow.
+    A period that was forced before it was over does not count as the last one.
     """
-    # Rows without a fingerprint record that there was no data, or that it could not be listed.
+    # Rows without a fingerprint record that a period had no data or could not be listed.
     evaluated = overview.filter(pl.col("fingerprint").is_not_null())["period"].unique().sort()
     if evaluated.is_empty():
         return None
@@ -54,8 +54,8 @@ def _find_last(job: Job, overview: pl.DataFrame, as_of: datetime) -> tuple[str, 
 def list_gaps(job: Job, lake: Lake, overview: pl.DataFrame, as_of: datetime) -> list[str]:
     """Return the periods with rows between evaluated ones that were never evaluated.
 
-    Runs of single dates leave them out, and so do later runs without dates: only ``--backfill``,
-    or their own date, fills them.
+    Runs of single dates leave such gaps, and later runs without dates skip them. Only
+    ``--backfill``, or a run of their own dates, fills them.
     """
     ends = _find_last(job, overview, as_of)
     if ends is None:
@@ -72,9 +72,9 @@ def list_due_periods(
     """Return the periods of a run without dates: the next ones, failed ones and changed ones.
 
     The next ones are expected whether they have rows or not: otherwise nobody would notice that
-    the data stops. Those of a run that was killed come again, as their gates were not judged.
-    The first ones are the newest period whose labels are mature, and those that were looked at
-    before their labels.
+    the data stops. The periods of a killed run are due again, because their gates were not judged.
+    On a first run, the newest period with mature labels is due, and those that were evaluated or
+    checked before their labels came.
     """
     before = dict(past.overview.select("period", "fingerprint").unique().iter_rows())
     failed = set(past.overview.filter("has_failed")["period"])
@@ -95,7 +95,7 @@ def list_due_periods(
     due = [period for period in lake.periods if is_due(period)]
     judged = [each for each in completed if before.get(each) is not None and each <= last]
     start = max(judged, default=last) if lake.is_changed else last
-    if job.labels is not None:  # what has arrived by the last run is known, and may wait
+    if job.labels is not None:  # rows that had arrived by the last run may wait for labels
         start = max(start, *over) if over else start
     expected = [] if job.missing == "ignore" else _list_next_periods(job, start, as_of)
     return sorted({*due, *expected})
@@ -104,7 +104,7 @@ def list_due_periods(
 def _list_first_periods(
     job: Job, lake: Lake, past: Past, over: list[str], as_of: datetime
 ) -> list[str]:
-    """Return the periods of a first run without dates; ``over`` are those that were looked at."""
+    """Return the periods of a first run without dates; ``over`` had rows in the last listing."""
     early = {*past.expected["period"]}
     mature = list_mature_periods(job, lake, as_of)
     newest = {*mature[-1:], *early.intersection(mature)}
@@ -124,8 +124,8 @@ def list_waiting_periods(
 ) -> dict[str, str]:
     """Return what to do with each period that is over while its labels mature.
 
-    Of those that were evaluated before their labels, the last one is judged, and those whose data
-    changed since the last completed run.
+    Some of the periods that were evaluated before their labels are judged again: the last one, and
+    those whose data changed since the last completed run.
     """
     if expectation is None:
         return {}
@@ -150,7 +150,7 @@ def _list_next_periods(job: Job, last: str, as_of: datetime) -> list[str]:
     """Return the periods after the last one that are over; their labels may come later."""
     grain, timezone = job.period.grain, job.period.timezone
     first, most = find_period_end(job, last), MAX_PERIODS * periods.LENGTHS[grain]
-    if as_of - first > most:  # only then is there a time so long before: 10,000 years are not
+    if as_of - first > most:  # otherwise the difference may lie before the year 1
         first = as_of - most
     listed = periods.list_periods(first, as_of, grain, timezone)
     return [period for period in listed if find_period_end(job, period) <= as_of]

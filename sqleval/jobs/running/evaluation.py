@@ -32,7 +32,7 @@ from sqleval.jobs.periods.lake import Lake
 from sqleval.jobs.running.arrivals import count_arrived_rows
 from sqleval.jobs.slices import add_key_definitions, list_slice_conditions, write_slices
 
-#: Periods per statement; their rows are written together.
+#: The largest number of periods per statement; their rows are written together.
 BATCH = 31
 
 
@@ -45,11 +45,11 @@ def write_versions() -> str:
 
 
 def collect(frame: pl.LazyFrame) -> pl.DataFrame:
-    """Return the rows of a lazy result; an error in the data is one of sqleval."""
+    """Return the rows of a lazy result; errors in the data raise an error of sqleval."""
     with warnings.catch_warnings():
         # Labels of other periods match no row here; `matured` shows which labels are missing.
         warnings.simplefilter("ignore", UnmatchedRows)
-        # Its advice is for a result that is read as a whole, and counts the slices of all periods.
+        # The warning's advice is for a result as a whole, and counts the slices of all periods.
         warnings.simplefilter("ignore", ManySlices)
         try:
             return frame.collect()
@@ -68,7 +68,7 @@ def _evaluate_predictions(
     period = find_period_key(predictions)
     state_definition = predictions.binding.state
     if job.from_state is not None and state_definition is not None:
-        # The states of these periods may have another definition than the last one.
+        # The states of these periods may have another definition than the last state.
         (definitions,) = list_definitions(job.copy_with_state_definition(state_definition))
         frame = frame.join(definitions, on="metric", how="left", maintain_order="left")
     frame = _write_slices_by_set(frame, predictions.binding, period)
@@ -83,7 +83,7 @@ def _evaluate_predictions(
 
 
 def _write_slices_by_set(frame: pl.DataFrame, binding: Binding, period: str) -> pl.DataFrame:
-    """Return a result with the column ``slice``, of the keys that each row's set has."""
+    """Return a result with the column ``slice``, which has the keys of each row's set."""
     also = ["class"] if "class" in frame.columns else []
     if not binding.sets:
         names = [key for key in binding.key_names if key != period]
@@ -101,7 +101,7 @@ def _write_slices_by_set(frame: pl.DataFrame, binding: Binding, period: str) -> 
 def _create_error_rows(
     period: str, keys: str, metrics: Sequence[str], error: Exception | str
 ) -> pl.DataFrame:
-    """Return rows without values, with the error."""
+    """Return rows with an error instead of values."""
     rows = {"period": period, "slice": keys, "metric": list(metrics), "error": str(error)}
     return pl.DataFrame(rows)
 
@@ -117,7 +117,7 @@ def _create_empty_rows(periods: Sequence[str], metrics: Sequence[str]) -> pl.Dat
 
 
 def _copy_empty_rows(stored: pl.DataFrame, metrics: Sequence[str]) -> pl.DataFrame:
-    """Return the results of more metrics in slices all of whose rows were left out."""
+    """Return the results of added metrics in slices whose rows were all left out."""
     columns = ["period", "slice", "n", "n_dropped", "note"]
     slices = stored.select(columns).unique(["period", "slice"], maintain_order=True)
     names = pl.DataFrame({"metric": list(metrics)}, schema={"metric": pl.String})
@@ -153,13 +153,13 @@ def _evaluate_with_fallback(
                 for f in _evaluate_with_fallback(job, lake, [period], keys, metrics)
             ]
         if isinstance(error, RequestError) and (models := split_models(job)):
-            # A column that is missing is that of one model.
+            # A missing column may belong to one model only.
             frames: list[pl.DataFrame] = []
             for model, alone in models.items():
                 parts = _evaluate_with_fallback(alone, lake, periods, keys, metrics)
                 frames += [_name_failed_model(part, model) for part in parts]
             return frames
-        # A request that does not fit the job fits no slice of it.
+        # A request that does not fit the job does not fit its slices either.
         if keys and job.from_state is None and not isinstance(error, RequestError):
             try:
                 return _evaluate_each_slice(job, lake, periods[0], keys, metrics)
@@ -169,7 +169,7 @@ def _evaluate_with_fallback(
 
 
 def _name_failed_model(rows: pl.DataFrame, model: str) -> pl.DataFrame:
-    """Return rows in which the errors of all slices are those of a model."""
+    """Return rows in which errors of all slices are assigned to one model."""
     if "error" not in rows.columns:
         return rows
     keys = pl.DataFrame({"model": [model]}).select(pl.struct("model").struct.json_encode()).item()
@@ -186,7 +186,7 @@ def _evaluate_key_sets(
             predictions = bind_periods(job, lake, periods, job.key_sets)
             return [_evaluate_predictions(predictions, job.metrics, job)]
         except SqlevalError:
-            pass  # evaluated alone, the set, period or slice that fails has the error
+            pass  # each set is evaluated alone, so that only what fails has the error
     return [
         frame
         for keys in job.key_sets
@@ -213,7 +213,7 @@ def evaluate_periods(
     Returns
     -------
     polars.DataFrame
-        Rows of the schema `RESULTS`; where something failed, one per metric with ``error``.
+        Rows of the schema `RESULTS`; what failed has one row per metric with ``error``.
     """
     started = time.perf_counter()
     metrics = definitions["metric"].to_list()
@@ -246,12 +246,12 @@ def evaluate_periods(
 
 
 def write_states(job: Job, lake: Lake, periods: Sequence[str], metrics: Sequence[str]) -> list[str]:
-    """Write the states of periods; return which could not be written, and why."""
+    """Write the states of periods; return the periods that failed, and why."""
     if job.states is None or not periods:
         return []
     reason: SqlevalError | None = None
     for with_defaults in (True, False):
-        # The sums of the default metrics are added, unless scores are outside of their domain.
+        # Add the sums of the default metrics, unless scores are outside the metrics' domain.
         try:
             predictions = bind_periods(job, lake, periods, [states.list_keys(job)])
             state_metrics = (
@@ -285,7 +285,7 @@ def add_metrics(
     stored : polars.DataFrame
         The rows of the job in the history, from `Past.read_stored`.
     periods : sequence of str
-        Periods whose states are of the same data as their rows in the history.
+        Periods whose states come from the same data as their rows in the history.
     definitions : polars.DataFrame
         The metrics with their definitions.
     run : dict
@@ -296,7 +296,7 @@ def add_metrics(
     polars.DataFrame
         All rows of these periods, the old and the new ones.
     dict of str to str
-        The periods whose states lack something that a metric needs, and the error.
+        The error, for each period whose state lacks something that a metric needs.
     """
     here = stored.filter(pl.col("period").is_in(list(periods)))
     kept, periods_by_metrics = _split_metrics(here, lake, periods, definitions)
@@ -335,7 +335,7 @@ def _split_metrics(
         metrics = definitions.join(rows, on=pairs, how="anti", maintain_order="left")["metric"]
         lacking.setdefault(tuple(metrics), []).append(period)
         rows = rows.filter(~pl.col("metric").is_in(metrics.implode()))
-        # Where the source has no rows of the period, no metric can be evaluated again: all stay.
+        # If the source has no rows of the period, all metrics stay: none can be evaluated again.
         if period in lake.periods:
             rows = rows.join(definitions, on=pairs, how="semi", maintain_order="left")
         kept.append(rows.with_columns(definition="whole").drop("whole", "counts_as"))

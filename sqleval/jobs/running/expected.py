@@ -1,4 +1,4 @@
-"""Expected metrics of periods whose labels are not mature, and the calibration they rest on."""
+"""Evaluates expected metrics of periods without mature labels, and checks the calibration."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from sqleval.jobs.periods.lake import PERIOD, Lake
 from sqleval.jobs.running.evaluation import collect
 from sqleval.jobs.slices import write_slices
 
-#: The last labelled periods, on which the calibration is checked.
+#: The number of last labelled periods on which the calibration is checked.
 CHECKED = 7
 
 
 @dataclass(frozen=True)
 class Expectation:
-    """What evaluates expected metrics.
+    """The job, files and history from which expected metrics are evaluated.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class Expectation:
     definitions: pl.DataFrame
 
     def list_stored(self, periods: Sequence[str]) -> set[str]:
-        """Return the periods whose stored rows are of the present files, definitions and slices."""
+        """Return the periods whose stored rows have the present files, definitions and slices."""
         now = self.lake.fingerprints
         current_definitions = set(self.definitions["definition"])
         current_keys = list_slice_sets(self.job)
@@ -71,9 +71,9 @@ class Expectation:
 
 
 def prepare_expectation(job: Job, lake: Lake, past: Past) -> Expectation | None:
-    """Return what evaluates a job before its labels; None if these are there.
+    """Return what is needed to evaluate a job before its labels; None without late labels.
 
-    With ``expected: true`` these are expected metrics, otherwise the number of rows.
+    With ``expected: true`` a run evaluates expected metrics, otherwise it counts the rows.
     """
     expecting = create_expectation(job) or create_arrival(job)
     if expecting is None:
@@ -83,14 +83,14 @@ def prepare_expectation(job: Job, lake: Lake, past: Past) -> Expectation | None:
 
 
 def check_calibration(job: Job, lake: Lake, periods: Sequence[str]) -> pl.DataFrame:
-    """Return in words how calibrated the scores of labelled periods are, by slice.
+    """Describe in words how well the scores of labelled periods are calibrated, by slice.
 
     Parameters
     ----------
     job, lake : Job, Lake
         The job with its labels.
     periods : sequence of str
-        The labelled periods; if there are none, or they cannot be read, the words say so.
+        The labelled periods; the words say so if there are none, or they cannot be read.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Explains what a run would do: its periods and why, the files it would read, gates, outputs."""
+"""Explains a run without doing it: periods and reasons, files to read, gates, outputs."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -15,15 +15,15 @@ from sqleval.jobs.running.writing import list_periods
 
 #: Actions that read the rows of a period.
 _READING = ("evaluate", *EARLY)
-#: What is sent to, or added to, these outputs; all other outputs are replaced.
+#: Outputs to which a run sends or adds something; all other outputs are replaced.
 _SENT = {"outputs.openlineage": "two events", "outputs.mlflow": "a run, if anything is evaluated"}
 
 
 class PeriodPlan(NamedTuple):
     """What a run would do with a period.
 
-    ``reason`` is why, with the files and metrics that changed; ``chosen`` is how the period came
-    into the run; ``rows``, ``files`` and ``bytes`` are what would be read, 0 if nothing is.
+    ``reason`` names the files and metrics that changed. ``chosen`` says how the period came into
+    the run. ``rows``, ``files`` and ``bytes`` would be read; they are 0 if nothing is read.
     """
 
     period: str
@@ -36,7 +36,7 @@ class PeriodPlan(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where a run would write or send something: the key of the job, the place, and what it is."""
+    """A place where a run would write: the key of the job, the place, and what is written."""
 
     key: str
     place: str
@@ -52,11 +52,11 @@ class Explanation:
     periods : list of PeriodPlan
         The periods in order.
     files, bytes : int
-        The files that would be read, each counted once, and their whole size.
+        The number of files that would be read, each counted once, and their total size.
     gates : list of dict
         ``gate``, ``severity`` and ``compares`` of each gate that would be judged.
     places : list of Place
-        What would be written.
+        The places where the run would write.
     """
 
     periods: list[PeriodPlan]
@@ -99,7 +99,7 @@ def explain_run(
     decisions : list of Decision
         What the run would do with each period.
     options : RunOptions
-        Which periods.
+        The user's choice of periods.
     """
     # Expected metrics read no labels.
     files = lake.files.filter(
@@ -172,7 +172,7 @@ def _describe_files(lake: Lake, before: pl.DataFrame) -> dict[str, str]:
 
 
 def _describe_metrics(overview: pl.DataFrame, definitions: pl.DataFrame) -> dict[str, str]:
-    """Return the metrics that are new, defined otherwise or left out, by period."""
+    """Return the metrics that are new, differently defined or left out, by period."""
     rows = overview.select("period", "metric", "definition").unique()
     periods = rows.select("period").unique()
     current_metrics = periods.join(definitions.select("metric", "definition"), how="cross")
@@ -189,7 +189,7 @@ def _describe_metrics(overview: pl.DataFrame, definitions: pl.DataFrame) -> dict
 
 
 def _join_parts(rows: pl.DataFrame) -> dict[str, str]:
-    """Return by period the names of each state in words, such as ``changed: a, b; new: c``."""
+    """Return the names by state in words, by period, such as ``changed: a, b; new: c``."""
     names = rows.group_by("period", "state").agg(pl.col("name").unique().sort())
     parts: dict[str, list[str]] = {}
     for period, state, names_in_state in names.sort("period", "state").iter_rows():
@@ -198,7 +198,7 @@ def _join_parts(rows: pl.DataFrame) -> dict[str, str]:
 
 
 def _list_gates(job: Job) -> list[dict[str, str]]:
-    """Return the gates that would be judged, and what each compares with."""
+    """Return the gates that would be judged, and the reference of each."""
     gates: list[dict[str, str]] = []
     for name, gate in zip(job.gate_names, job.gates, strict=True):
         reference = gate.parsed.reference
@@ -216,7 +216,7 @@ def _list_gates(job: Job) -> list[dict[str, str]]:
 
 
 def _list_places(job: Job, decisions: list[Decision]) -> list[Place]:
-    """Return what a run would write, and where."""
+    """Return the places where a run would write."""
     written = sum(each.action in ("evaluate", "add", "missing", *EARLY) for each in decisions)
     kept = sum(each.action in ("evaluate", "add") for each in decisions)
     places = [Place("history", job.resolve_path(job.history.url), f"results {_count(written)}")]

@@ -1,4 +1,4 @@
-"""Notes of a run: what its user should know, though it is not an error."""
+"""Writes the notes of a run: facts that its user should know and that are not errors."""
 
 from collections.abc import Sequence
 
@@ -18,7 +18,7 @@ def note_rows_without_period(job: Job, lake: Lake) -> list[str]:
         return []
     column = job.period.column
     return [
-        f"{format_row_count(count)} without a period: {column} is missing or outside of the years "
+        f"{format_row_count(count)} without a period: {column} is missing or outside the years "
         "1000 to 9998"
     ]
 
@@ -40,7 +40,7 @@ def note_gaps(gaps: Sequence[str]) -> list[str]:
 
 
 def note_periods_without_labels(job: Job, rows: pl.DataFrame) -> list[str]:
-    """Return a note for periods with rows and late labels, none of which has come."""
+    """Return a note for periods that have rows but no labels yet."""
     if job.labels is None:
         return []
     observed = rows.filter(find_metric_kind(pl.col("metric")) == "", pl.col("n_dropped") > 0)
@@ -53,7 +53,7 @@ def note_periods_without_labels(job: Job, rows: pl.DataFrame) -> list[str]:
 
 
 def note_restated(count: int) -> list[str]:
-    """Return a note if so many stored numbers were replaced."""
+    """Return a note with the number of stored numbers that were replaced, if any."""
     if not count:
         return []
     what = "stored number was" if count == 1 else "stored numbers were"

@@ -24,15 +24,15 @@ from sqleval.jobs.running.due import (
 from sqleval.jobs.running.expected import Expectation
 from sqleval.jobs.states import read_fingerprint
 
-#: Actions before the labels of a period: evaluate expected metrics, or check and count its rows.
+#: Actions before a period's labels come: evaluate expected metrics, or check and count its rows.
 EARLY = ("expect", "check")
-#: More missing periods at once are taken for a wrong time.
+#: If more periods are missing at once, the time of the run is probably wrong.
 _MOST_MISSING = 1000
 
 
 @dataclass(frozen=True)
 class RunOptions:
-    """Which periods a run takes; by default the next ones, and those whose data changed.
+    """The user's choice of periods; by default the next ones, and those whose data changed.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class RunOptions:
     backfill : bool
         Take all periods with rows.
     force : bool
-        Evaluate also periods that are unchanged or not complete.
+        Also evaluate periods that are unchanged or not complete.
     """
 
     as_of: datetime
@@ -69,9 +69,9 @@ class Decision(NamedTuple):
 
 
 def forget_removed(job: Job, files: pl.DataFrame, past: Past, options: RunOptions) -> pl.DataFrame:
-    """Return the records of files in the history, or none, so that all files are read again.
+    """Return the records of files in the history, or none if all files must be read again.
 
-    This is so if the user's dates ask for a period that was removed, and its records with it.
+    They must be if the user's dates ask for a period that was removed together with its records.
     """
     requested_periods = list_requested_periods(job, options)
     stored = past.overview["period"].unique()
@@ -90,7 +90,7 @@ def forget_removed(job: Job, files: pl.DataFrame, past: Past, options: RunOption
 
 
 def list_requested_periods(job: Job, options: RunOptions) -> list[str] | None:
-    """Return the periods of the dates that the user gave, with or without rows; None if none."""
+    """Return the periods of the user's dates, with or without rows; None without dates."""
     grain, timezone = job.period.grain, job.period.timezone
     span = options.date or options.span
     if span is None:
@@ -122,20 +122,20 @@ def decide_periods(
     job, lake : Job, Lake
         The job, and the files of its sources.
     files : polars.DataFrame
-        The rows of its files in the history, which the last completed run has written.
+        The rows of its files in the history, written by the last completed run.
     past : Past
         The history of the job.
     definitions : sequence of polars.DataFrame
         The current definitions of the metrics, for each possible task.
     options : RunOptions
-        Which periods.
+        The user's choice of periods.
     expectation : Expectation or None
-        What evaluates expected metrics.
+        From `prepare_expectation`.
 
     Returns
     -------
     list of Decision
-        In the order of time; ``action`` is ``evaluate``, ``add`` (add or remove metrics, from the
+        In order of time; ``action`` is ``evaluate``, ``add`` (add or remove metrics, from the
         state), ``expect`` (evaluate expected metrics), ``check`` (check rows before their labels),
         ``keep``, ``wait`` or ``missing``.
     """
@@ -152,7 +152,7 @@ def decide_periods(
                 {*run_periods, *(p for p, action in waiting.items() if action != "wait")}
             )
     with_rows = set(lake.periods)
-    # Of a long history, only the periods of the run: each becomes a frame of its own.
+    # Keep only this run's periods: each becomes a frame.
     here = past.overview.filter(pl.col("period").is_in(run_periods))
     rows_by_period = {
         period: rows for (period,), rows in here.partition_by("period", as_dict=True).items()
@@ -188,7 +188,7 @@ def decide_periods(
 
 
 def _describe_wait(job: Job, ready: datetime) -> str:
-    """Return until when a period waits."""
+    """Return in words until when a period waits."""
     cause = "labels mature until" if job.labels else "not over until"
     return f"{cause} {ready.astimezone(periods.find_zone(job.period.timezone)):%Y-%m-%d %H:%M}"
 
@@ -207,7 +207,7 @@ def list_early_dates(job: Job, decisions: Sequence[Decision], options: RunOption
 def check_distance(
     decisions: Sequence[Decision], past: Past, lake: Lake, options: RunOptions
 ) -> None:
-    """Raise `RequestError` if a run would record very many missing periods: its time is wrong."""
+    """Raise `RequestError` if a run would record very many missing periods, at a wrong time."""
     missing = {each.period for each in decisions if each.action == "missing"}
     new = missing.difference(past.overview["period"])
     if len(new) > _MOST_MISSING and not (options.force or options.has_periods):
@@ -220,7 +220,7 @@ def check_distance(
 
 
 def add_gaps(decisions: Sequence[Decision], gaps: Sequence[str]) -> list[Decision]:
-    """Return decisions with those periods that a run leaves out, for its explanation."""
+    """Return decisions together with the periods that a run leaves out, for its explanation."""
     periods = {each.period for each in decisions}
     left_out = [
         Decision(period, "gap", "left out before; --backfill evaluates it")
@@ -233,8 +233,8 @@ def add_gaps(decisions: Sequence[Decision], gaps: Sequence[str]) -> list[Decisio
 class _Current(NamedTuple):
     """The present state of a job, with which stored rows are compared.
 
-    ``stored`` has the sets of slice keys of the stored rows, by period; a set is its keys and the
-    definition of the expressions among them.
+    ``stored`` has the sets of slice keys of the stored rows, by period. A set has its keys and the
+    definition of their expressions.
     """
 
     job: Job
@@ -245,7 +245,7 @@ class _Current(NamedTuple):
     options: RunOptions
 
     def has_state(self, period: str, rows: pl.DataFrame) -> bool:
-        """Whether there is a state of the data from which these rows were evaluated."""
+        """Whether the period has a state of the same data as these rows."""
         if self.job.states is None:
             return False
         return read_fingerprint(self.job, period) == rows["fingerprint"][0]

@@ -28,29 +28,29 @@ class Run:
     decisions : list of Decision
         The periods of the run, and what was done with each.
     past : Past
-        The job's history, which has the rows.
+        The job's history.
     errors : list of str
-        Files, periods and slices that failed, and why.
+        The files, periods and slices that failed, and why.
     notes : list of str
         Remarks for the user.
     lake : Lake or None
         The files of the sources; None if they could not be listed.
     files : polars.DataFrame or None
-        What `complete_run` records of the files; None if nothing of it has changed.
+        The records of files that `complete_run` writes; None if they have not changed.
     rows : polars.DataFrame
         The rows that were written.
     verdicts : polars.DataFrame
         The verdicts of the gates on the periods of the run.
     newest : polars.DataFrame
-        Those of each gate on the newest period that it judged, whatever periods were run.
+        The verdicts of each gate on the newest period that it judged, whatever periods were run.
     incidents : polars.DataFrame
         The incidents that touch the periods of the run, and those that are open.
     failures : polars.DataFrame
-        The verdicts that failed or warn, also on periods before: those of incidents and the report.
+        The verdicts that failed or warn, also on earlier periods, for incidents and the report.
     has_requested_periods : bool
         Whether the user chose the periods of the run.
     explanation : Explanation or None
-        What a run would do, if it was only planned.
+        What the run would do, if it was only planned.
     """
 
     job: Job

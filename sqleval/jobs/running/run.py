@@ -60,7 +60,7 @@ from sqleval.jobs.running.settling import (
 from sqleval.jobs.running.writing import Writer, create_expected_writer, list_errors, list_periods
 
 logger = logging.getLogger("sqleval.jobs")
-#: Periods that a changed job is tried on if none is due: the newest may be faulty.
+#: A changed job is tried on this many last periods if none is due: the newest may be faulty.
 _NEWEST = 7
 
 
@@ -80,7 +80,7 @@ def run_job(job: Job, options: RunOptions, *, dry: bool = False, complete: bool 
     job : Job
         From `sqleval.jobs.file.reading.read_job`.
     options : RunOptions
-        Which periods.
+        The user's choice of periods.
     dry : bool
         Only decide what would be done: new files are read, nothing is written.
     complete : bool
@@ -113,7 +113,7 @@ def run_job(job: Job, options: RunOptions, *, dry: bool = False, complete: bool 
 
 
 def complete_run(run: Run) -> None:
-    """Record the files that a run has read: until then the next run judges their periods again."""
+    """Record the files that a run has read, so that the next run does not judge them again."""
     if run.files is None:
         return
     files, store = run.files, open_job_store(run.job)
@@ -121,10 +121,10 @@ def complete_run(run: Run) -> None:
     try:
         store.tidy(run.job.name)
     except StoreBusy as error:
-        # Another run has written in between. The rows of both are there; the next run tidies up.
+        # Another run has written in between. The rows of both are kept; the next run tidies up.
         logger.info("the history is left as it is: %s", error)
     except EngineError as error:
-        # Such as a right to delete that is lacking: it costs space, and no results.
+        # For example, the user may not delete rows: that costs space, but no results.
         logger.warning("%s; the results are written, but the history grows", error)
 
 
@@ -199,7 +199,7 @@ def _evaluate_periods(
 ) -> tuple[list[Decision], list[Writer]]:
     """Evaluate the periods of a run and write them; return what was done, and the writers."""
     decisions = writer.add_metrics(lake, decisions)
-    # First: if this run is killed, the next one takes up only after the last evaluated period.
+    # Missing periods are recorded first: a run after a killed one starts after the last evaluated.
     writer.record_missing(list_periods(decisions, "missing"))
     writer.evaluate(lake, list_periods(decisions, "evaluate"))
     if not options.has_periods:
@@ -213,9 +213,9 @@ def _evaluate_periods(
 
 
 def _open_past(job: Job, store: Store, *, is_written: bool) -> Past:
-    """Return the history of a job, after a look at the rights of a run that writes to it."""
+    """Return the history of a job; check first whether a run may write to it."""
     if is_written:
-        # Before the rows are read, which may take hours.
+        # Check this before the rows are read, which may take hours.
         retry_while_busy(store.check_rights)
     past = read_past(job, store)
     check_grain(job, past)
@@ -261,7 +261,7 @@ def _choose_definitions(candidates: Sequence[pl.DataFrame], overview: pl.DataFra
 
 
 def _check_inputs(job: Job, lake: Lake) -> None:
-    """Raise an error where the files or the engine of a job cannot be used."""
+    """Raise an error if the files or the engine of a job cannot be used."""
     check_sources(job, lake.listings)
     open_job_engine(job, lake.find_snapshot("source") or lake.find_snapshot("labels"))
 
@@ -273,13 +273,13 @@ def _settle_job(
     past: Past,
     decisions: Sequence[Decision],
 ) -> tuple[Job, Settled | None]:
-    """Return the job with what is settled about its rows, and that if this run has decided it.
+    """Return the job with its settled task; and the settled facts, if this run settled them.
 
     Raises
     ------
     RequestError
-        If the job fits none of the periods to evaluate; without any, if it was changed since the
-        last run and does not fit the newest periods.
+        If the job fits none of the periods to evaluate. Without any such period: if the job was
+        changed since the last run and does not fit the newest periods.
     """
     due = list_periods(decisions, "evaluate")
     is_proven = _is_proven(job, past, candidates)
@@ -298,7 +298,7 @@ def _settle_job(
 
 
 def _check_states(job: Job, lake: Lake) -> None:
-    """Raise `RequestError` if the rows of a job have no state, until it has written one."""
+    """Raise `RequestError` if the rows of a job cannot have states; skip if it has written one."""
     newest = lake.periods[: -_NEWEST - 1 : -1]
     if job.states is None or any(states.read_fingerprint(job, period) for period in newest):
         return
@@ -306,7 +306,7 @@ def _check_states(job: Job, lake: Lake) -> None:
         try:
             predictions = bind_periods(job, lake, [period], [states.list_keys(job)])
         except SqlevalError:
-            continue  # that is an error of the period
+            continue  # this error is recorded when the period is evaluated
         states.build_state(job, predictions, job.metrics)
         return
 
@@ -322,7 +322,7 @@ def _is_proven(job: Job, past: Past, candidates: Sequence[pl.DataFrame]) -> bool
 
 
 def _fits(job: Job, lake: Lake, due: Sequence[str]) -> bool:
-    """Whether the job fits the first periods as they are evaluated: they are described once."""
+    """Whether the job fits the first batch of periods, bound as for evaluation."""
     try:
         for keys in job.key_sets:
             prepare_metrics(job, bind_periods(job, lake, due[: evaluation.BATCH], [keys]))
@@ -360,7 +360,7 @@ def _judge_run(
 
 
 def _read_failed_rows(past: Past, periods: Sequence[str]) -> pl.DataFrame:
-    """Return the rows of periods with an error, those of expected metrics last."""
+    """Return the rows of periods with an error, expected metrics last."""
     failed = past.both.filter("has_failed", pl.col("period").is_in(list(periods)))
     names = failed["period"].unique().sort().to_list()
     rows = past.read(Selection(periods=names, columns=["period", "slice", "metric", "error"]))

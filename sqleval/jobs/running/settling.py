@@ -1,7 +1,7 @@
-"""Settles once what the rows of a job are, so that no later period is read as something else.
+"""Settles the task and the kind of scores of a job once, for all later periods.
 
-The job file says it, or the first period with at least two different values does; the history
-keeps it. A period of another kind is then an error, and never another metric.
+The job file decides, or else the first period with at least two different values; the history
+keeps the decision. A later period of another kind is then an error, and never another metric.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from sqleval.jobs.periods.lake import Lake
 
 
 class Settled(NamedTuple):
-    """What a job has settled, and by which period.
+    """The settled facts about the rows of a job, and the period that decided them.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class Settled(NamedTuple):
 
 
 def is_task_open(job: Job) -> bool:
-    """Whether neither the job file nor its roles say what the task is."""
+    """Whether neither the job file nor its roles determine the task."""
     given = (job.task, job.qid, job.score, job.positive, job.from_state)
     return all(each is None for each in given)
 
@@ -51,7 +51,7 @@ def must_settle(job: Job) -> bool:
 
 
 def recall_settled(job: Job, store: Store) -> Job:
-    """Return the job with what its history says; as it is where that is of other roles."""
+    """Return the job with the facts in its history; unchanged if they are about other roles."""
     rows = retry_while_busy(lambda: store.read("sqleval_settled", job.name))
     rows = rows.filter(input=write_input_text(job, task=False))
     if rows.is_empty():
@@ -61,7 +61,7 @@ def recall_settled(job: Job, store: Store) -> Job:
 
 
 def keep_settled(job: Job, store: Store, settled: Settled, run: str) -> None:
-    """Store what a run has settled."""
+    """Store the facts that a run has settled."""
     row = {
         "job": job.name,
         "input": write_input_text(job, task=False),
@@ -75,12 +75,12 @@ def keep_settled(job: Job, store: Store, settled: Settled, run: str) -> None:
 
 
 def find_settled(job: Job, lake: Lake, periods: Sequence[str]) -> Settled | None:
-    """Return what the first period decides that has at least two values; None without any.
+    """Return the facts settled by the first period with at least two values; None without any.
 
     Raises
     ------
     RequestError
-        If the job fits no period: then the job is wrong, and not the data.
+        If the job fits no period, so that the job is wrong and not the data.
     """
     last_error: RequestError | None = None
     has_fitted = False
@@ -96,7 +96,7 @@ def find_settled(job: Job, lake: Lake, periods: Sequence[str]) -> Settled | None
         except RequestError as error:
             last_error = error
         except SqlevalError:
-            # Errors in the data of a period are recorded when it is evaluated.
+            # Errors in the data of a period are recorded at its evaluation.
             continue
     if last_error is not None and not has_fitted:
         raise last_error
@@ -104,7 +104,7 @@ def find_settled(job: Job, lake: Lake, periods: Sequence[str]) -> Settled | None
 
 
 def read_scores(predictions: Predictions) -> list[float]:
-    """Return the first scores, which are those of all models or classes."""
+    """Return the scores of the first rows, of all models or classes."""
     binding = predictions.binding
     first = FirstValues(predictions.source, predictions.labels, predictions.engine)
     columns = [("score", column) for column in binding.score_columns]
@@ -113,5 +113,5 @@ def read_scores(predictions: Predictions) -> list[float]:
 
 
 def are_probabilities(scores: Sequence[float]) -> bool:
-    """Whether scores lie in 0 .. 1, except some that are wrong."""
+    """Whether at least half of the scores lie in 0 .. 1; the others count as errors."""
     return sum(0 <= score <= 1 for score in scores) >= len(scores) / 2

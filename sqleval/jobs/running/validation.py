@@ -97,13 +97,13 @@ def check_job(job: Job) -> str:
 
 
 def _describe_keys(job: Job, keys: Sequence[str]) -> str:
-    """Return the names of slice keys, those that are expressions with their SQL on one line."""
+    """Return the names of slice keys; expressions have their SQL, on one line."""
     texts = {key: f"{key} = {' '.join(text.split())}" for key, text in job.expressions.items()}
     return show_controls(", ".join(texts.get(key, key) for key in keys)) or "all rows"
 
 
 def _describe_reading(job: Job, predictions: Predictions) -> str:
-    """Return the task, and for two classes what is positive and the threshold of decisions."""
+    """Return the task, and for two classes the positive value and the decision threshold."""
     binding = predictions.binding
     if not binding.has_two_classes or binding.state is not None:
         return binding.task
@@ -117,12 +117,12 @@ def _describe_reading(job: Job, predictions: Predictions) -> str:
 
 
 def describe_expectations(job: Job) -> list[str]:
-    """Return in words what to expect of each gate, computed from the job's history.
+    """Return the expected alarms of each gate in words, computed from the job's history.
 
     Raises
     ------
     EngineError
-        If the history cannot be read or written; a run would fail as well.
+        If the history cannot be read or written.
     RequestError
         If the history has another grain.
     """

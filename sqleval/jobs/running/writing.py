@@ -36,24 +36,24 @@ class Writer:
     job, past : Job, Past
         The job and its history.
     overview : polars.DataFrame
-        What the history had of this kind before the run, with the columns of `past.OVERVIEW`.
+        The history's rows of this kind before the run, with the columns of `past.OVERVIEW`.
     definitions : polars.DataFrame
         The definitions of the metrics.
     columns : dict
         The columns with one value for all rows of the run.
     reasons : mapping of str to str
-        Why periods are evaluated.
+        The reasons for which periods are evaluated.
     is_forced : bool
-        Whether results may be replaced by those of no rows.
+        Whether results without rows may replace stored ones.
     beside : frozenset of str
         The periods that also have rows of the other kind, which stay: observed metrics beside
         expected ones, or the other way round.
     calibration : polars.DataFrame or None
-        What the notes of expected metrics say, from `check_calibration`.
+        The text for the notes of expected metrics, from `check_calibration`.
     frames : list of polars.DataFrame
         The rows that were written.
     errors : list of str
-        What failed.
+        The descriptions of what failed.
     has_written : bool
         Whether results were written or removed.
     """
@@ -74,7 +74,7 @@ class Writer:
 
     @property
     def n_restated(self) -> int:
-        """The number of stored results that were replaced by other ones, or removed."""
+        """The number of stored results that were replaced or removed."""
         return sum(frame.height for frame in self._restated)
 
     def write(
@@ -84,9 +84,9 @@ class Writer:
         files: pl.DataFrame | None = None,
         before: tuple[pl.DataFrame, pl.DataFrame] | None = None,
     ) -> None:
-        """Replace the rows of periods and, if given, the rows of files; keep what they were.
+        """Replace the rows of periods and, if given, of files; keep the replaced results.
 
-        ``before`` is what `_read_before` has just returned for these periods, if it was called.
+        ``before`` is the result of `_read_before` for these periods, if it was called.
         """
         old, others = before or self._read_before(periods)
         restated = changes.compare_results(old, rows, self.reasons, self.columns)
@@ -100,7 +100,7 @@ class Writer:
         )
 
     def _read_before(self, periods: Sequence[str]) -> tuple[pl.DataFrame, pl.DataFrame]:
-        """Return what periods with results have: the rows of this kind, and those of others."""
+        """Return the stored rows of periods: the rows of this kind, and the rows of other kinds."""
         here = self.overview.filter(pl.col("period").is_in(list(periods)), "has_rows")
         rows = self.past.read_stored([*{*here["period"]} | self.beside.intersection(periods)])
         if rows.is_empty():
@@ -113,8 +113,9 @@ class Writer:
     ) -> bool:
         """Remove the records of unchanged files of periods that a run evaluates; return if any.
 
-        Their periods were not over, or not mature, when they were read. If the run is killed, the
-        next one reads these files again, and so judges the periods. It judges the last one anyway.
+        The periods were not over, or not mature, when the files were read. If the run is killed,
+        the next one reads these files again and therefore judges the periods. The last period is
+        judged in any case.
         """
         if [*periods] == [max([*self.overview["period"], *periods], default="")]:
             return False
@@ -128,7 +129,7 @@ class Writer:
         return not forgotten.is_empty()
 
     def add_metrics(self, lake: Lake, decisions: Sequence[Decision]) -> list[Decision]:
-        """Add metrics from states; return the decisions, changed where a state lacks a sum."""
+        """Add metrics from states; return the decisions, changed if a state lacks a sum."""
         decisions = list(decisions)
         for batch in _split_batches(list_periods(decisions, "add")):
             with self._start_span("add metrics to periods", batch):
@@ -152,7 +153,7 @@ class Writer:
                 self._evaluate_batch(lake, batch)
 
     def _start_span(self, name: str, periods: Sequence[str]) -> AbstractContextManager[object]:
-        """Record a span of OpenTelemetry for periods that are evaluated together."""
+        """Record one span of OpenTelemetry for periods that are evaluated together."""
         return start_span(name, {"sqleval.job": self.job.name, "sqleval.periods": [*periods]})
 
     def _evaluate_batch(self, lake: Lake, batch: list[str]) -> None:
@@ -160,7 +161,7 @@ class Writer:
         rows = evaluation.evaluate_periods(self.job, lake, batch, self.definitions, self.columns)
         if self.calibration is not None:
             rows = note_calibration(rows, self.calibration, ["slice"])
-        # A period keeps the results that it has if any of them would be lost.
+        # A period keeps its stored results if any of them would be lost.
         before = self._read_before(batch)
         lost = changes.find_lost_results(before[0], rows, self.definitions, force=self.is_forced)
         is_lost = pl.col("period").is_in(list(lost))
@@ -182,7 +183,7 @@ class Writer:
             logger.info("evaluated", extra=extra)
 
     def _describe_lost(self, lost: Mapping[str, list[str]], rows: pl.DataFrame) -> list[str]:
-        """Return why periods keep the results that they have."""
+        """Return why periods keep their stored results."""
         texts = list_errors(rows)
         empty = set(lost) - set(rows.filter(pl.col("error").is_not_null())["period"])
         for period in sorted(empty):
@@ -207,7 +208,7 @@ class Writer:
     def remove_outages(self, written: Sequence[str]) -> None:
         """Remove the rows that recorded an outage of the source: it is readable again.
 
-        Other rows have replaced those of ``written`` periods.
+        New results have already replaced such rows of the ``written`` periods.
         """
         is_outage = pl.col("has_failed") & pl.col("fingerprint").is_null()
         outages = self.overview.filter(is_outage)["period"].unique()
@@ -219,7 +220,7 @@ class Writer:
 def create_expected_writer(
     writer: Writer, lake: Lake, expectation: Expectation, mature: Sequence[str]
 ) -> Writer:
-    """Return what evaluates and writes the expected metrics of a run, after its metrics.
+    """Return the writer of a run's expected metrics, which runs after the writer of its metrics.
 
     The calibration is checked on the last ``mature`` periods.
     """
@@ -251,7 +252,7 @@ def _split_batches(periods: Sequence[str]) -> Iterator[list[str]]:
 
 
 def list_errors(rows: pl.DataFrame) -> list[str]:
-    """Return the errors in rows of the history, with period and slice; one cause is one error."""
+    """Return the errors in rows of the history, with period and slice; equal errors count once."""
     failures = rows.filter(pl.col("error").is_not_null())
     places = failures.select("period", "slice", "error").unique(maintain_order=True)
     texts: list[str] = []

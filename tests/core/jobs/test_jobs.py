@@ -305,7 +305,7 @@ def test_rows_without_a_period_are_counted(lake: Lake) -> None:
     none = rows(days=1).with_columns(day=pl.lit(None, pl.Date)).head(5)
     none.write_parquet(lake.folder / "preds" / "none.parquet")
     done = lake.run(backfill=True)
-    message = "5 rows without a period: day is missing or outside of the years 1000 to 9998"
+    message = "5 rows without a period: day is missing or outside the years 1000 to 9998"
     assert done.notes == [message]
     assert lake.history().height == 24
 
