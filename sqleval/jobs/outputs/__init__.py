@@ -1,1 +1,1 @@
-"""The outputs of a run: results for programs, a report, exports."""
+"""Writes and sends the outputs of a run: results for programs, a report, exports, messages."""

@@ -1,4 +1,4 @@
-"""Sends a run to OpenLineage (events) and MLflow (metrics). Each needs its extra."""
+"""Sends a run to OpenLineage (as events) and to MLflow (as metrics); each needs an extra."""
 
 import logging
 import os
@@ -39,7 +39,7 @@ def export_run(run: Run) -> list[str]:
 
 
 def _locate_mlflow(job: Job, uri: str) -> str:
-    """Return MLflow's tracking URI, in which a relative path starts in the folder of the job."""
+    """Return MLflow's tracking URI; a relative path in it starts in the folder of the job."""
     if uri.startswith(SQLITE):
         import_optional("alembic", "mlflow", "MLflow in a database")
         return SQLITE + job.resolve_path(uri.removeprefix(SQLITE))
@@ -97,7 +97,7 @@ def _name_dataset(file: str) -> tuple[str, str]:
 def _send_mlflow(run: Run, uri: str) -> str:
     """Log all values as metrics of one MLflow run; the period is the step and the time."""
     mlflow: Any = import_optional("mlflow", "mlflow", "MLflow")
-    # MLflow reports each step of making a database's tables, which is not JSON for --log-json.
+    # MLflow logs each step that creates a database's tables; --log-json must print JSON only.
     logging.getLogger("mlflow").setLevel(logging.WARNING)
     try:
         client = mlflow.MlflowClient(tracking_uri=uri)
@@ -128,7 +128,7 @@ def _send_mlflow(run: Run, uri: str) -> str:
 
 
 def _name_metrics(values: pl.DataFrame) -> dict[tuple[str, str], str]:
-    """Return MLflow's name of each metric and slice: other characters become ``_``."""
+    """Return MLflow's name of each metric and slice; characters that it refuses become ``_``."""
     names: dict[tuple[str, str], str] = {}
     taken: set[str] = set()
     for metric, keys in values.select("metric", "slice").unique().sort("metric", "slice").rows():
@@ -136,7 +136,7 @@ def _name_metrics(values: pl.DataFrame) -> dict[tuple[str, str], str]:
         first = name = "".join(c if c.isalnum() or c in "_-. :/" else "_" for c in text)[:240]
         number = 1
         while name in taken:
-            # Slices such as a<b and a>b would be one metric.
+            # Without a number, slices such as a<b and a>b would be one metric.
             number += 1
             name = f"{first}_{number}"
         taken.add(name)

@@ -1,4 +1,4 @@
-"""Tells others of a run: starts a command, or sends a webhook, with the outcome as JSON."""
+"""Sends notifications of a run: starts a command or calls a webhook, with the outcome as JSON."""
 
 import json
 import subprocess
@@ -22,19 +22,19 @@ from sqleval.jobs.outputs.results import describe_counts, describe_incidents, re
 from sqleval.jobs.places import find_record
 from sqleval.jobs.running.result import Run
 
-#: Attempts to send a webhook, the longest wait between two in seconds, and seconds for each.
+#: Attempts to send a webhook, longest wait between two (seconds), and timeout of each (seconds).
 _ATTEMPTS, _MAX_WAIT, _TIMEOUT = 4, 8.0, 10.0
-#: Seconds that a command may take.
+#: The timeout of a command in seconds.
 _COMMAND_TIMEOUT = 60.0
-#: Failed verdicts and errors in a notification; the JSON file of the job has all.
+#: The largest number of failed verdicts and of errors in a message; the JSON file has all.
 _MOST = 50
-#: Answers of a server after which another attempt may succeed.
+#: HTTP statuses after which another attempt may succeed.
 _BUSY = (408, 425, 429, 500, 502, 503, 504)
 _STATUSES = {0: "passed", 1: "failed"}
 
 
 def build_message(job: Job, code: int, errors: list[str], run: Run | None = None) -> dict[str, Any]:
-    """Return what a notification says of a run.
+    """Return the content of a notification about a run.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def build_message(job: Job, code: int, errors: list[str], run: Run | None = None
     errors : list of str
         The errors.
     run : Run or None
-        The run; None if it could not be done at all.
+        The run; None if it failed as a whole.
     """
     status = _STATUSES.get(code, "error")
     message: dict[str, Any] = {
@@ -94,11 +94,11 @@ def notify(job: Job, message: Mapping[str, Any]) -> tuple[list[str], list[str]]:
     Returns
     -------
     tuple of list of str
-        The targets that were notified, and the errors of those that could not be.
+        The targets that were notified, and the errors of the other targets.
     """
     outcome = _describe_outcome(message)
     record = find_record(job)
-    # A change that could not be sent is sent again by the next run.
+    # The next run sends a change again that could not be sent.
     has_changed = outcome != _read_record(record)
     targets: list[str] = []
     errors: list[str] = []
@@ -122,7 +122,7 @@ def notify(job: Job, message: Mapping[str, Any]) -> tuple[list[str], list[str]]:
 
 
 def _describe_outcome(message: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the outcome that ``on: change`` compares with that of the run before."""
+    """Return the outcome, which ``on: change`` compares with the outcome of the run before."""
     return {"status": message["status"], "gates": message["failed_gates"]}
 
 
@@ -142,7 +142,7 @@ def _send(target: Notification, job: Job, text: str) -> None:
 
 
 def _run_command(command: list[str], job: Job, text: str) -> None:
-    """Run a command in the folder of the job; it is not tried again, as it may have acted."""
+    """Run a command in the folder of the job, once: a command that failed may have acted."""
     try:
         done = subprocess.run(
             command, input=text, cwd=job.folder, capture_output=True, text=True, check=False,
@@ -158,12 +158,12 @@ def _run_command(command: list[str], job: Job, text: str) -> None:
 
 
 class _NoRedirects(HTTPRedirectHandler):
-    """Follows no redirect: the headers with secrets would go to another server."""
+    """Refuses redirects, which would send the headers with secrets to another server."""
 
     def redirect_request(
         self, req: Request, fp: Any, code: int, msg: str, headers: Any, newurl: str
     ) -> None:
-        """Return no request, which makes the redirect an error."""
+        """Return None, so that the redirect is an error."""
 
 
 def _is_temporary(error: BaseException) -> bool:
@@ -173,7 +173,7 @@ def _is_temporary(error: BaseException) -> bool:
 
 
 def _post(opener: OpenerDirector, request: Request) -> None:
-    """Send a request; the limit is for all of it, also if a server answers byte by byte."""
+    """Send a request; the timeout is for the whole answer, also if it comes byte by byte."""
     answer: Future[None] = Future()
 
     def send() -> None:

@@ -1,6 +1,6 @@
 """Writes an HTML page about a job: gates, trends, metrics, ROC and PR curves.
 
-It is of the newest periods and those of a run.
+The page shows the periods of a run and the newest ones.
 """
 
 import warnings
@@ -25,7 +25,7 @@ from sqleval.jobs.running.result import Run
 from sqleval.plots import charts
 
 _CURVES = ("roc", "pr")
-#: Verdicts on the page; the files under ``outputs`` have all.
+#: The largest number of verdicts on the page; the files under ``outputs`` have all.
 _MAX_VERDICTS = 200
 
 
@@ -47,7 +47,7 @@ def _draw_curves(run: Run, period: str) -> list[str]:
     key = find_period_key(predictions)
     for name in _CURVES:
         with warnings.catch_warnings():
-            # Labels of other periods match no row here.
+            # Labels of other periods match no row of this one.
             warnings.simplefilter("ignore", UnmatchedRows)
             frame = collect_points(predictions, name, {"drop_intermediate": True}).drop(key)
         keys = ["model"] if "model" in frame.columns else []
@@ -57,7 +57,7 @@ def _draw_curves(run: Run, period: str) -> list[str]:
 
 
 def write_report(run: Run) -> list[str]:
-    """Write the page and return its path; none if it exists and a plain run has nothing new.
+    """Write the page and return its path; write nothing if a run without dates has no news.
 
     Raises
     ------
@@ -97,7 +97,7 @@ def _find_periods(run: Run) -> list[str]:
 
 
 def _describe_page(run: Run, periods: Sequence[str]) -> dict[str, Any]:
-    """Return what the template shows; numbers and curves are of the newest period with rows."""
+    """Return the template's variables; numbers and curves are of the newest period with rows."""
     with_rows = set(run.past.overview.filter("has_rows")["period"])
     period = max((each for each in periods if each in with_rows), default=periods[-1])
     errors, curves = run.errors, list[str]()
@@ -108,7 +108,7 @@ def _describe_page(run: Run, periods: Sequence[str]) -> dict[str, Any]:
     except SqlevalError as error:
         if isinstance(error, ImportError):
             raise
-        # One class only, or unusable rows: the page shows the error instead of curves.
+        # With one class or unusable rows, the page shows the error instead of curves.
         errors = [*errors, f"curves: {error}"]
     only = Selection(periods=[period], metrics=run.past.metrics, columns=ROWS)
     here = run.past.read(only)

@@ -16,7 +16,7 @@ from sqleval.history.store import format_slice
 from sqleval.jobs.judging.sensitivity import measure_gates
 from sqleval.jobs.running.result import Run
 
-#: The labels for Prometheus besides the slice keys.
+#: The labels of Prometheus besides the slice keys.
 _LABELS, _PERIOD = ("job_name", "metric", "slice"), "period"
 #: The statuses of verdicts, worst first.
 _STATUSES = (
@@ -49,7 +49,7 @@ def describe_counts(verdicts: pl.DataFrame) -> str:
 
 
 def describe_incidents(incidents: pl.DataFrame) -> list[str]:
-    """Return each incident in words: since when, how much, and which slices contribute most."""
+    """Describe each incident in words: its beginning, its value, and the slices behind it."""
     return [_describe_incident(row) for row in incidents.iter_rows(named=True)]
 
 
@@ -70,7 +70,7 @@ def _describe_incident(row: Mapping[str, Any]) -> str:
 
 
 def build_document(run: Run, code: int) -> dict[str, Any]:
-    """Return the result of a run as a JSON document; of a planned one, with its explanation."""
+    """Return the result of a run as a JSON document; a planned run has its explanation."""
     plan = {} if run.explanation is None else {"plan": run.explanation.to_dict()}
     measured = measure_gates(run.job, run.past)
     return {
@@ -109,9 +109,9 @@ def replace_infinities(row: Mapping[str, Any]) -> dict[str, Any]:
 def write_junit(run: Run) -> str:
     """Return the verdicts as JUnit XML: one case per gate, period and slice.
 
-    They are those on the periods of the run and on the newest ones.
+    The verdicts are on the periods of the run and on the newest ones.
     """
-    # Late, as few jobs write it, and each run would wait for the import.
+    # Imported late: few jobs write this file, and each run would wait for the import.
     from junitparser import Failure, JUnitXml, Skipped, TestCase, TestSuite
 
     cases: list[Any] = []
@@ -138,7 +138,7 @@ def write_junit(run: Run) -> str:
 
 
 def _number_names(cases: Sequence[Any]) -> None:
-    """Add a number to names that occur twice: gates with other options, or several errors."""
+    """Number names that occur several times, as gates with other options or errors may."""
     names: set[str] = set()
     for case in cases:
         name = first = str(case.name)
@@ -160,11 +160,11 @@ def _describe_verdict(row: Mapping[str, Any]) -> str:
 
 
 def _name_labels(keys: Sequence[str]) -> list[str]:
-    """Return the names of labels for slice keys: each once, of letters, digits and underscores."""
+    """Return unique names of labels for slice keys, of letters, digits and underscores."""
     names: list[str] = []
     for key in keys:
         name = re.sub(r"[^a-zA-Z0-9_]", "_", key)
-        # Prometheus keeps names with two underscores for itself.
+        # Prometheus reserves names that begin with two underscores.
         is_taken = name in (*_LABELS, _PERIOD) or re.match(r"\d|__", name)
         first = name = f"slice_{name}" if is_taken else name
         number = 1
@@ -184,8 +184,8 @@ def _write_label(value: object) -> str:
 def write_prometheus(run: Run) -> str:
     """Return the last value of each metric and slice in the text format of Prometheus.
 
-    Beside the whole slice there is one label per slice key. It is empty, which Prometheus takes as
-    absent, where a slice has no such key or no value of it.
+    Besides a label for the whole slice there is one label per slice key. If a slice has no such key
+    or no value of it, the label is empty, which Prometheus treats as absent.
     """
     from prometheus_client import CollectorRegistry, Gauge, generate_latest  # late, as above
 

@@ -11,23 +11,24 @@ from sqleval.jobs.past import ROWS
 from sqleval.jobs.running.result import Run
 from sqleval.plots import charts
 
-#: Periods of a chart; those of the run are all in it, up to the second number.
+#: Periods of a chart: the usual number, and the most if the run has more.
 _PERIODS, _MAX_PERIODS = 60, 400
-#: Lines of a chart.
+#: The largest number of lines in a chart.
 _MAX_LINES = 6
 
 
 class Trends(NamedTuple):
-    """The charts as SVG, and a sentence for each thing that they show."""
+    """The charts as SVG, and the sentences of their legend."""
 
     charts: list[str]
     legend: list[str]
 
 
 def draw_trends(run: Run, periods: Sequence[str]) -> Trends:
-    """Draw each metric over the periods of a run and those before, up to 60 together.
+    """Draw each metric over the periods of a run and earlier ones, up to 60 together.
 
-    A chart has the lines of the fewest slice keys, which is all rows if the job has ``[]``.
+    A chart has one line per slice of the smallest set of keys, or one for all rows if the job has
+    ``[]``.
 
     Parameters
     ----------
@@ -76,7 +77,7 @@ def draw_trends(run: Run, periods: Sequence[str]) -> Trends:
 
 
 def _choose_lines(run: Run, rows: pl.DataFrame, failures: pl.DataFrame) -> tuple[list[str], int]:
-    """Return the slices that are lines, and the number of those that are left out."""
+    """Return the slices to draw as lines, and the number of slices left out."""
     fewest = frozenset(min(run.job.key_sets, key=len))
     added = run.job.added_keys
     texts = [text for text in rows["slice"].unique() if parse_slice_keys(text, added) == fewest]
@@ -108,7 +109,7 @@ def _draw_trend(
             slice=pl.col("slice").replace_strict(names, return_dtype=pl.String),
             x=x,
             y="value",
-            # Numbers of another definition, and those after a gap, are not joined.
+            # Lines do not join values of different definitions, or across a gap.
             part=pl.format("{} {}", pl.col("definition").fill_null(""), "gap"),
             failed=pl.col("failed").fill_null(False),
         )
@@ -119,7 +120,7 @@ def _draw_trend(
 
 
 def _find_time(period: str) -> int:
-    """Return the start of a period as the axis shows it, in milliseconds since 1970."""
+    """Return the start of a period for the axis, in milliseconds since 1970."""
     start = datetime.fromisoformat(period)
     start = start if start.tzinfo else start.replace(tzinfo=UTC)
     return round(start.timestamp() * 1000)
