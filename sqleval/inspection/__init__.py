@@ -1,1 +1,1 @@
-"""The first look at a source: its columns, their probable roles, problems, a command to run."""
+"""Inspects a source: its columns, their probable roles, problems, and a command to run."""

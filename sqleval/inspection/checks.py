@@ -1,4 +1,4 @@
-"""Checks of the columns in their roles: missing values, classes, scores, keys."""
+"""Checks the columns in their roles: missing values, classes, scores, keys."""
 
 import shlex
 from collections.abc import Iterator, Sequence
@@ -19,21 +19,24 @@ from sqleval.inspection.findings import (
     write_name,
 )
 
-#: Values of a label that are listed; more are counted.
+#: The number of label values that are listed; further ones are counted.
 _SHOWN = 12
-#: Fewer labels of a class than this make wide intervals.
+#: A class with fewer labels than this gives wide intervals.
 _FEW = 30
 
 
 def list_evaluated(data: Inspection) -> list[str]:
-    """Return the columns that an evaluation reads, so that a NULL in one of them matters."""
+    """Return the columns that an evaluation reads, in which a NULL matters."""
     single = [data.single.get(role) for role, facts in ROLES.items() if not facts.is_key]
     columns = [*single, *data.scores.values(), *data.predictions.values()]
     return list(dict.fromkeys(name for name in columns if name is not None))
 
 
 def check_missing(facts: Facts, where: str | None = None) -> Iterator[Finding]:
-    """Yield the NULL, NaN and infinite values of a column; ``where`` is advised against NaN."""
+    """Yield the numbers of NULL, NaN and infinite values of a column.
+
+    The advice against NaN is the condition ``where``.
+    """
     name, rows = facts.name, facts.rows
     if rows > facts.present:
         count = rows - facts.present
@@ -69,7 +72,7 @@ def check_classes(data: Inspection, label: Facts) -> Iterator[Finding]:
 
 
 def check_score_type(facts: Facts) -> Iterator[Finding]:
-    """Yield the type of a score, where it is not a number."""
+    """Yield the type of a score that is not a number."""
     if not is_number(facts.column.type) and facts.column.kind != "boolean":
         column = write_name(facts.name)
         number = f"CAST({column} AS DOUBLE) AS {column}"
@@ -78,7 +81,7 @@ def check_score_type(facts: Facts) -> Iterator[Finding]:
 
 
 def check_score_range(data: Inspection, facts: Facts) -> Iterator[Finding]:
-    """Yield a score that is constant, or no probability."""
+    """Yield a score that is constant, or that is no probability."""
     low, high, name = facts.low, facts.high, facts.name
     if low is None or not is_number(facts.column.type):
         return
@@ -98,7 +101,7 @@ def check_score_range(data: Inspection, facts: Facts) -> Iterator[Finding]:
 
 
 def check_auc(data: Inspection, label: Facts, score: Facts) -> Iterator[Finding]:
-    """Yield the ROC AUC of a score, and whether it is the label itself or points the other way."""
+    """Yield the ROC AUC of a score, with advice if it is nearly 1 (a leak) or below 0.5."""
     name, auc = score.name, data.aucs.get(score.name)
     if auc is not None and auc.error:
         yield problem("roc_auc", name, "cannot be computed", auc.error)
@@ -150,8 +153,8 @@ def check_equal(data: Inspection, label: Facts, column: Facts) -> Iterator[Findi
 def check_key(data: Inspection, key: Facts, *, is_given: bool) -> Iterator[Finding]:
     """Yield the number of repeated keys.
 
-    Of many rows they are counted only for a key that is given: that takes as long as all else,
-    and memory for each key.
+    In sources of many rows, repeats are counted only if the user gave the key: counting takes as
+    long as all other checks together, and memory for each key.
     """
     if not key.is_exact and not is_given:
         yield Finding("duplicate keys", key.name, "not counted", f"--key {key.name}", "role")
@@ -159,7 +162,7 @@ def check_key(data: Inspection, key: Facts, *, is_given: bool) -> Iterator[Findi
     if key.is_exact and not is_float(key.column.type):
         again = key.present - key.distinct
     else:
-        # As groups, which the engine can spill to disk where it cannot a set of values.
+        # GROUP BY, not COUNT(DISTINCT): the engine can spill groups to disk.
         inside = (
             f"SELECT {key.value} FROM {data.source.relation} AS s WHERE {key.value} IS NOT NULL"
         )
@@ -180,7 +183,7 @@ def _count(data: Inspection, columns: Sequence[str], *conditions: str) -> Sequen
 
 
 def check_constants(data: Inspection, evaluated: list[str]) -> Iterator[Finding]:
-    """Yield the columns with the same value in all rows, and those without any."""
+    """Yield the columns with one value in all rows, and the columns without values."""
     others = [f for f in data.columns.values() if f.name not in evaluated]
     for check, names in (
         ("constant", [f.name for f in others if f.is_constant]),

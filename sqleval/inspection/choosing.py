@@ -1,4 +1,4 @@
-"""Chooses the roles of a source: those that are given, and the likeliest columns for the rest."""
+"""Chooses the roles of a source: the user's columns, and the likeliest ones for the rest."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,21 +26,21 @@ from sqleval.inspection.names import match_classes, match_models, name_models
 from sqleval.inspection.rules import MOST_CLASSES, Found, find, is_named_score
 from sqleval.sources.source import Source
 
-#: More rows are binned for an AUC: it is then known to 0.001, in a tenth of the time.
+#: Scores of more rows are binned: the AUC is then exact to 0.001, in a tenth of the time.
 _MOST_EXACT = 1_000_000
-#: The scores whose AUC is computed.
+#: The largest number of scores whose AUC is computed.
 _MOST_SCORES = 8
 _POSITIVE = ("yes", "y", "true", "t", "positive", "pos", "p")
-#: The columns of tables of counts, which need no roles.
+#: The columns of tables of counts, whose names are their roles.
 _COUNTS = ({"tp", "fp", "fn", "tn"}, {"label", "prediction", "n"})
 
-#: The roles beside label, scores and predictions, in the order in which they are shown: those of
-#: every column, and those of columns that are not missing with the label.
+#: The roles besides label, scores and predictions, in the order of display: roles that any column
+#: can have, and roles that only columns can have that are not missing together with the label.
 _OF_ALL, _OF_OTHERS = ("key", "time", "weight", "query"), ("role", "fold")
 
 
 class Auc(NamedTuple):
-    """A ROC AUC with the upper end of its interval; or why there is none."""
+    """A ROC AUC with the upper end of its interval, or the reason why there is none."""
 
     value: float | None
     high: float | None
@@ -49,14 +49,14 @@ class Auc(NamedTuple):
 
 @dataclass
 class Inspection:
-    """A source, what its columns hold, and the roles that are given or suggested.
+    """A source, the facts about its columns, and the roles that are given or suggested.
 
     Attributes
     ----------
     options : mapping of str to object
-        How `scan` opens the source.
+        The arguments with which `scan` opens the source.
     lacking : frozenset of str
-        The columns that some files lack: they cannot be used in a role.
+        The columns that some files lack, so that they cannot have a role.
     condition : str
         The condition of the rows that are inspected, as SQL over ``s``.
     given : mapping of str to mapping
@@ -64,14 +64,14 @@ class Inspection:
     where : str, optional
         The condition of the rows to evaluate.
     scores, predictions : mapping of str to str
-        The name of a model, or with ``has_classes`` a class (or MODEL.CLASS, of several models),
-        to a column.
+        The column of each model. With ``has_classes``, the column of each class, or of each
+        MODEL.CLASS for several models.
     single : dict of str to str
-        The column of each role of one column.
+        The column of each role that takes one column.
     classes : dict of object to int
         The values of the label and their rows, the most frequent first.
     listed, findings : list of Finding
-        The roles as they are shown, and what could not be decided.
+        The roles as they are shown, and the roles that could not be decided.
     """
 
     source: Source
@@ -98,24 +98,24 @@ class Inspection:
 
     @property
     def task_facts(self) -> TaskFacts:
-        """What the task has."""
+        """The facts about the task."""
         return TASKS[self.task]
 
     @property
     def positive_value(self) -> Any:
-        """The positive one of two classes, in the label's own type."""
+        """The positive class of two, in the label's type."""
         if self.positive is None:
             return max(self.classes)
         return next((v for v in self.classes if str(v) == str(self.positive)), self.positive)
 
     def find(self, role: str, facts: Sequence[Facts]) -> Found:
-        """Return the columns of a role that the user gives, or those that probably have it."""
+        """Return the user's columns of a role, or the columns that probably have it."""
         if self.given.get(role):
             return Found([self.columns[name] for name in self.given[role].values()])
         return find(role, facts)
 
     def add(self, role: str, column: str, reason: str, others: Sequence[str] = ()) -> None:
-        """Add a role to those that are shown, with other columns that might have it."""
+        """Add a role to the shown ones, with other columns that might have it."""
         advice = f"or {list_first(others, ' ... {} more')}" if others else None
         self.listed.append(Finding(role, column, reason, advice, "role"))
 
@@ -135,7 +135,7 @@ def choose_roles(data: Inspection) -> None:
     facts = [f for f in data.columns.values() if f.name not in data.lacking.union(named)]
     _choose_label(data, facts)
     facts = [f for f in facts if f is not data.label]
-    # What is missing with the label is probably another outcome, unless its name is a score's.
+    # A column that is missing with the label is probably another outcome, unless named as a score.
     late = data.label.missing if data.label is not None else 0
     apart = [f for f in facts if not late or f.missing != late]
     found = {role: data.find(role, facts) for role in _OF_ALL}
@@ -163,7 +163,7 @@ def _measure_auc(data: Inspection, score: str, positive: Any) -> Auc:
 
 
 def _count_classes(data: Inspection, label: Facts) -> Mapping[Any, int]:
-    """Return the values of a label and their rows, the most frequent first; one more than most."""
+    """Return the rows of each label value, most frequent first; at most ``MOST_CLASSES`` + 1."""
     if not 0 < label.distinct <= 20 * MOST_CLASSES:
         return {}
     where, most = label.write_test(finite=False), MOST_CLASSES + 1
@@ -173,7 +173,7 @@ def _count_classes(data: Inspection, label: Facts) -> Mapping[Any, int]:
 
 
 def _choose_label(data: Inspection, facts: Sequence[Facts]) -> None:
-    """Choose the label, count its classes, and so find the task."""
+    """Choose the label, count its classes, and set the task."""
     found = data.find("label", facts)
     others = [f.name for f in found.others]
     if not found.columns:
@@ -208,7 +208,7 @@ def _describe_classes(classes: Mapping[Any, int]) -> str:
 
 
 def _choose_scores(data: Inspection, facts: Sequence[Facts]) -> None:
-    """Choose the columns to evaluate: scores, classes' scores, or predictions."""
+    """Choose the columns to evaluate: scores, scores by class, or predictions."""
     named, classes = data.given.get("score", {}), [*map(str, data.classes)]
     if len(classes) > 2 and _has_all_classes(named, classes):
         data.task, data.predictions = "multiclass", data.given.get("prediction", {})
@@ -220,7 +220,7 @@ def _choose_scores(data: Inspection, facts: Sequence[Facts]) -> None:
 
 
 def _has_all_classes(named: Mapping[Any, str], classes: Sequence[str]) -> bool:
-    """Whether scores are named by all classes, as CLASS or MODEL.CLASS."""
+    """Whether the names of scores cover all classes, as CLASS or MODEL.CLASS."""
     names = [f".{name}" for name in named]
     return all(any(name.endswith(f".{each}") for name in names) for each in classes)
 
@@ -269,7 +269,7 @@ def _keep_task(data: Inspection, predictions: Sequence[Facts]) -> list[Facts]:
 def _match_scores(
     data: Inspection, classes: Sequence[str], columns: Sequence[str]
 ) -> tuple[dict[str, str], str]:
-    """Return the score of each class, or MODEL.CLASS, and of how many models they are in words."""
+    """Return the score of each class, or MODEL.CLASS, and the number of models in words."""
     by_model = match_models(classes, columns)
     if by_model and _are_shares(data, [list(each.values()) for each in by_model.values()]):
         scores = {f"{m}.{name}": c for m, each in by_model.items() for name, c in each.items()}
@@ -282,7 +282,7 @@ def _are_shares(data: Inspection, models: Sequence[Sequence[str]]) -> bool:
     tests: list[str] = []
     for columns in models:
         total = " + ".join(f"CAST(s.{quote(column)} AS DOUBLE)" for column in columns)
-        # They are often rounded.
+        # Scores are often rounded, so that their sum is not exactly 1.
         off = f"ABS({total} - 1)"
         tests.append(f"SUM(CASE WHEN {off} > 0.01 AND ISFINITE({off}) THEN 1 ELSE 0 END)")
     read = [column for columns in models for column in columns]
@@ -291,7 +291,7 @@ def _are_shares(data: Inspection, models: Sequence[Sequence[str]]) -> bool:
 
 
 def _choose_one_score(data: Inspection, facts: Sequence[Facts]) -> None:
-    """Choose the scores that put rows in order, one of each model, and a decision."""
+    """Choose the scores that rank rows, one per model, and a predicted class."""
     found = data.find("score", facts)
     scores, others = list(found.columns), [f.name for f in found.others]
     predictions = data.find("prediction", facts).columns
@@ -319,7 +319,7 @@ def _choose_one_score(data: Inspection, facts: Sequence[Facts]) -> None:
 
 
 def _keep_best(data: Inspection, scores: Sequence[Facts]) -> tuple[list[Facts], list[str]]:
-    """Return the scores to evaluate, one of the positive class first, and the names of the rest."""
+    """Return the scores to evaluate, the positive class's first, and the names of the rest."""
     pair = match_classes([*map(str, data.classes)], [f.name for f in scores])
     mine = pair.get(str(data.positive_value)) if len(pair) == 2 else None
     rest = [name for name in pair.values() if mine and name != mine]
@@ -329,13 +329,13 @@ def _keep_best(data: Inspection, scores: Sequence[Facts]) -> tuple[list[Facts], 
 
 
 def _choose_positive(data: Inspection, scores: Sequence[Facts]) -> None:
-    """Choose the positive value, where it is neither 1 nor true."""
+    """Choose the positive value, unless it is 1 or true."""
     values = [*data.classes]
     if data.positive is not None or {*values} <= {0, 1} or {*values} <= {-1, 1}:
         return
     words = [value for value in values if str(value).strip().lower() in _POSITIVE]
     if {*map(str, values)} in ({"0", "1"}, {"-1", "1"}):
-        words = [value for value in values if str(value) == "1"]  # texts
+        words = [value for value in values if str(value) == "1"]  # the label is a text
     if len(words) == 1:
         data.positive, reason = words[0], "by its name"
     elif scores:
@@ -349,7 +349,7 @@ def _choose_positive(data: Inspection, scores: Sequence[Facts]) -> None:
 
 
 def _add_others(data: Inspection, by_role: Mapping[str, Found], slices: Found) -> None:
-    """Add the roles of one column beside label, score and prediction, and the slices."""
+    """Add the slices, and the roles of one column besides label, score and prediction."""
     for role, found in by_role.items():
         if not found.columns or (role == "query" and not data.task_facts.has_queries):
             continue

@@ -1,4 +1,4 @@
-"""What each column holds: all aggregates in one statement, which reads each column once."""
+"""Describes the columns of a source by aggregates, reading each column once."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -9,20 +9,20 @@ from sqleval.engines.embedded import embedded
 from sqleval.inspection.findings import Finding, format_number, format_share
 from sqleval.sources.source import Source
 
-#: Up to this size distinct values are counted exactly; beyond, that takes five times as long and
-#: nine times the memory (6 million rows of 10 columns).
+#: Up to this size, distinct values are counted exactly. In larger sources that takes five times as
+#: long as an estimate, and nine times the memory (6 million rows of 10 columns).
 _EXACT_ROWS, _EXACT_BYTES = 1_000_000, 20_000_000
-#: Columns of one statement: planning takes time that grows with their square, 55 s for 1,500.
+#: Columns per statement: the time of planning grows with their square, to 55 s for 1,500.
 _TOGETHER = 100
-#: Kinds whose order means nothing.
+#: Kinds whose order has no meaning.
 _OPAQUE: tuple[Kind, ...] = ("nested", "binary", "interval", "other")
 
 
 class Facts(NamedTuple):
-    """What a column holds.
+    """Aggregates of a column.
 
-    ``low`` and ``high`` are of finite values. ``distinct`` counts values but NULL and NaN; it is
-    an estimate unless it ``is_exact``, and 0 for lists, structs and the like.
+    ``low`` and ``high`` are the extremes of finite values. ``distinct`` counts values except NULL
+    and NaN; it is an estimate unless ``is_exact``, and 0 for lists, structs and the like.
     """
 
     column: Column
@@ -42,16 +42,16 @@ class Facts(NamedTuple):
 
     @property
     def value(self) -> str:
-        """The value in SQL, of the row ``s``."""
+        """The SQL of the column's value in the row ``s``."""
         return f"s.{quote(self.name)}"
 
     def write_test(self, *, finite: bool) -> str:
-        """Return the SQL test of a value that is there, or also finite."""
+        """Return the SQL test that a value is present and, if ``finite``, finite."""
         return write_present_test(self.value, self.column.type, finite=finite)
 
     @property
     def missing(self) -> int:
-        """The rows with NULL or NaN."""
+        """The number of rows with NULL or NaN."""
         return self.rows - self.present + self.nan
 
     @property
@@ -62,12 +62,12 @@ class Facts(NamedTuple):
 
     @property
     def has_two_values(self) -> bool:
-        """Whether it holds two values, as far as a count of distinct values tells."""
+        """Whether the count of distinct values is two."""
         return self.low is not None and self.low != self.high and self.distinct <= 2
 
     @property
     def is_probability(self) -> bool:
-        """Whether it holds fractions from 0 to 1, and not 0 and 1 alone."""
+        """Whether the column holds fractions from 0 to 1, and not only 0 and 1."""
         if self.low is None or self.distinct <= 2:
             return False
         is_real = is_float(self.column.type) or self.column.kind == "decimal"
@@ -77,7 +77,7 @@ class Facts(NamedTuple):
 def read_rows(
     source: Source, select: str, columns: Sequence[str], tail: str = ""
 ) -> list[tuple[Any, ...]]:
-    """Return the rows of a SELECT from the source, as ``s``; they are few."""
+    """Return the rows, which must be few, of a SELECT from the source as ``s``."""
     statement = f"SELECT {select} FROM {source.relation} AS s{tail}"
     return embedded().rows(statement, {}, [source], source.objects(columns))
 
@@ -104,9 +104,9 @@ def _write_aggregates(column: Column, *, is_exact: bool) -> list[str]:
 
 
 def describe_columns(source: Source, columns: Mapping[str, Column]) -> tuple[int, list[Facts]]:
-    """Return the number of rows, and what each column holds.
+    """Return the number of rows, and the aggregates of each column.
 
-    A column about which the files disagree is left out.
+    A column is left out if files give it different types.
     """
     is_exact = bool(
         source.rows <= _EXACT_ROWS
@@ -124,7 +124,7 @@ def describe_columns(source: Source, columns: Mapping[str, Column]) -> tuple[int
 def _describe_together(
     source: Source, chosen: Sequence[Column], is_exact: bool
 ) -> tuple[int, list[Facts]]:
-    """Return the number of rows, and what columns hold, from one statement."""
+    """Return the number of rows, and the aggregates of columns, from one statement."""
     parts = [part for each in chosen for part in _write_aggregates(each, is_exact=is_exact)]
     names = [column.name for column in chosen]
     ((rows, *counts),) = read_rows(source, ", ".join(["COUNT(*)", *parts]), names)
@@ -139,7 +139,7 @@ def _describe_together(
 
 
 def format_distinct(facts: Facts) -> str:
-    """Return the number of distinct values, with ~ and three digits where it is an estimate."""
+    """Return the number of distinct values; an estimate has ~ and three digits."""
     if facts.is_exact or facts.distinct < 10:
         return f"{facts.distinct:,}"
     step = 10 ** max(len(str(facts.distinct)) - 3, 0)

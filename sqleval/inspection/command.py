@@ -1,4 +1,4 @@
-"""Writes the command, or the call of Python, that evaluates a source in its roles."""
+"""Writes the command, or the Python call, that evaluates a source with its roles."""
 
 import shlex
 from collections.abc import Mapping, Sequence
@@ -58,7 +58,7 @@ def _write_shell(verb: str, source: object, query: str | None, options: Mapping[
 
 
 def _quote_controls(word: str) -> str:
-    """Return a word with control characters as bash and zsh have them."""
+    """Return a word with control characters quoted as bash and zsh read them."""
 
     def write(char: str) -> str:
         if show_controls(char) != char:
@@ -84,7 +84,7 @@ def _write_python(source: object, query: str | None, options: Mapping[str, Any])
 
 
 def _list_looks(data: Inspection) -> list[tuple[str, dict[str, Any]]]:
-    """Return what to look at, all rows first, and the further options of each."""
+    """Return the evaluations to run, all rows first: a description, and further options."""
     looks: list[tuple[str, dict[str, Any]]] = [("all rows", {})]
     metric = data.task_facts.headline
     if not metric or data.is_counts:
@@ -106,10 +106,10 @@ def _is_path(source: object) -> bool:
 def write_commands(
     opening: Mapping[str, Any], data: Inspection, *, has_missing: bool
 ) -> Sequence[tuple[str, str]]:
-    """Return the commands to run next, each with what it does; none where a role is missing.
+    """Return the commands to run next, each with a description; none if a role is missing.
 
-    They are of the shell for a path or a query, and of Python for all else. ``opening`` has the
-    source and the options that open it.
+    They are shell commands for a path or a query, and Python calls for all other sources.
+    ``opening`` has the source and the options that open it.
     """
     source, query, con = (opening[name] for name in ("source", "query", "con"))
     options = {name: opening[name] for name in SOURCE_OPTIONS if opening[name]}
@@ -127,7 +127,7 @@ def write_commands(
 
 
 def _write_evaluation(source: object, query: str | None, options: Mapping[str, Any]) -> str:
-    """Return the call of Python for the options of ``sqleval evaluate``."""
+    """Return the Python call for the options of ``sqleval evaluate``."""
     bound = {name: each for name, each in options.items() if name not in _OF_EVALUATE}
     metric = f'"{options["metric"]}"' if "metric" in options else ""
     worst = ", worst_first=True" if "worst-first" in options else ""

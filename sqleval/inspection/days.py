@@ -1,4 +1,4 @@
-"""Label maturity: the share of rows with a label, day by day."""
+"""Checks label maturity: the share of rows with a label, day by day."""
 
 import shlex
 from collections.abc import Iterator, Sequence
@@ -10,16 +10,16 @@ from sqleval.inspection.choosing import Inspection
 from sqleval.inspection.columns import Facts, read_rows
 from sqleval.inspection.findings import Finding, format_share, list_first, problem, write_name
 
-#: How many standard errors the share of a day must be lower by, and what part of the usual share.
+#: A day is reported if its share is lower by this many standard errors and this part of the usual.
 _ERRORS, _PART = 5, 0.1
-#: Days that are named; more are counted.
+#: The number of days that are named; further ones are counted.
 _SHOWN = 3
-#: Days that are compared, the last ones.
+#: The number of last days that are compared.
 _DAYS = 400
 
 
 def check_days(data: Inspection, label: Facts, time: Facts) -> Iterator[Finding]:
-    """Yield the last days, where fewer of their rows have labels than before."""
+    """Yield the last days if a smaller share of their rows has labels than before."""
     if not 0 < label.missing < label.rows:
         return
     cast = "TRY_CAST" if time.column.kind == "text" else "CAST"
@@ -52,7 +52,8 @@ def _count_young(days: Sequence[tuple[int, int]]) -> int:
     """Return how many of the last days have clearly fewer labels than the days before.
 
     ``days`` are rows and labels of each day, the last day first. Days are compared with the
-    earlier three quarters: a day is young by 5 standard errors and a tenth of the share.
+    earliest three quarters. A day counts if its share is lower by 5 standard errors and by a tenth
+    of the usual share.
     """
     old: Sequence[tuple[int, int]] = days[len(days) // 4 :] if len(days) >= 4 else ()
     rows = sum(n for n, _ in old)

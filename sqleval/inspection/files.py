@@ -1,4 +1,4 @@
-"""Differences between the files of a source: columns, types, label rates and mean scores."""
+"""Compares the files of a source: columns, types, label rates and mean scores."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -15,10 +15,10 @@ from sqleval.inspection.findings import Finding, format_number, format_share, li
 from sqleval.sources.files import open_files
 from sqleval.sources.source import Source
 
-#: How many standard errors a value must differ by.
+#: A value is reported if it differs by this many standard errors,
 _ERRORS = 5
-#: And by how much: Cohen's h of two rates and Cohen's d of two means, "small" in his words
-#: (Statistical Power Analysis, 1988), or twice the rate.
+#: and by this effect: Cohen's h of two rates or Cohen's d of two means, which he calls "small"
+#: (Statistical Power Analysis, 1988); or if one rate is at least twice the other.
 _EFFECT = 0.2
 _FILE = "_sqleval_file"
 
@@ -33,7 +33,7 @@ class _Part(NamedTuple):
 
 
 def _differ(part: _Part, others: _Part, *, is_rate: bool) -> float:
-    """Return how much a file differs from the others, in units of a small effect; or 0."""
+    """Return the difference of a file from the others in small effects; 0 if not reported."""
     error = sqrt(part.variance / part.n + others.variance / others.n)
     gap = abs(part.mean - others.mean)
     if gap <= _ERRORS * error:
@@ -57,9 +57,9 @@ def _join(parts: Sequence[_Part]) -> _Part:
 
 
 def _compare(what: str, column: str, parts: Sequence[_Part]) -> Iterator[Finding]:
-    """Yield the file in which a rate or a mean differs most from that in the others.
+    """Yield the files in which a rate or a mean differs most from the other files.
 
-    The worst file is taken out before the next is compared, which would differ from it otherwise.
+    The worst file is removed before the next comparison, because the others would differ from it.
     """
     rest, differences, is_rate = list(parts), list[str](), what == "rate"
     while len(rest) > 1:
@@ -87,7 +87,7 @@ def _write_moments(condition: str, number: str) -> list[str]:
 
 
 def _list_means(data: Inspection) -> Iterator[tuple[str, str, list[str]]]:
-    """Yield what is compared, a rate or a mean, its column, and the moments in SQL."""
+    """Yield the compared quantities: "rate" or "mean", the column, and the moments in SQL."""
     if (label := data.label) and data.task_facts.has_two_classes and len(data.classes) == 2:
         is_positive = f"{label.value} = {write_scalar(data.positive_value)}"
         number = f"CASE WHEN {is_positive} THEN 1 ELSE 0 END"
@@ -101,9 +101,9 @@ def _list_means(data: Inspection) -> Iterator[tuple[str, str, list[str]]]:
 
 
 def compare_files(data: Inspection) -> Iterator[Finding]:
-    """Yield the files whose label rate, or mean score, differs from the others'.
+    """Yield the files whose label rate or mean score differs from the other files.
 
-    Those of a table are not compared, as they hold more than its rows.
+    Files of a table are not compared, because they may hold rows that the table has deleted.
     """
     files = data.source.files
     if len(files) < 2 or data.source.is_table:
@@ -128,9 +128,9 @@ def compare_files(data: Inspection) -> Iterator[Finding]:
 def describe_all_files(
     source: Source,
 ) -> tuple[Source, dict[str, Column], list[Finding], frozenset[str]]:
-    """Return a source as it is to be read, its columns, how its files differ, columns they lack.
+    """Return the source to read, its columns, differences of its files, and the lacking columns.
 
-    A column that some Parquet files lack is read as NULL there.
+    A column that some Parquet files lack is read as NULL in these files.
     """
     described, columns = embedded().describe(source)
     findings: list[Finding] = []
@@ -152,11 +152,11 @@ def describe_all_files(
 
 
 def _find_lacking(source: Source) -> Mapping[str, tuple[int, str]]:
-    """Return the columns that some Parquet files lack: how many files, and the first of them."""
+    """Return the columns that some Parquet files lack, with the number of files and the first."""
     if not source.several:
         return {}
     schema = f"PARQUET_SCHEMA([{', '.join(map(write_literal, source.several))}])"
-    # The first row of each file is the whole; its name is not that of a column.
+    # The first row of each file is the schema's root, not a column.
     first = "ROW_NUMBER() OVER (PARTITION BY file_name ORDER BY column_id) = 1"
     pairs = f"(SELECT file_name, name FROM {schema} QUALIFY NOT {first})"
     relation = (

@@ -1,4 +1,4 @@
-"""A finding of an inspection."""
+"""Defines a finding of an inspection, and formats its texts."""
 
 import re
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from typing import Literal
 
 from sqleval.common.sql_text import quote
 
-#: The columns that are named as alternatives.
+#: The largest number of columns that are named as alternatives.
 MOST_OTHERS = 5
 Section = Literal["problem", "role", "column", "command"]
 
@@ -19,16 +19,16 @@ class Finding:
     Attributes
     ----------
     check : str
-        What was looked at.
+        The name of the check.
     column : str or None
-        The column, if it is about one.
+        The column, if the finding is about one.
     value : str
-        What was found.
+        The result of the check.
     advice : str or None
-        The option or command that helps, where something should be done.
+        The option or command that helps, if something should be done.
     section : {"problem", "role", "column", "command"}
-        What it is: a problem to look at first, the role of a column, what a column holds, or a
-        command to run.
+        The kind of finding: a problem to look at first, the role of a column, the content of a
+        column, or a command to run.
     """
 
     check: str
@@ -50,18 +50,18 @@ def list_first(words: Sequence[str], more: str = ", and {} more", most: int = MO
 
 
 def format_share(part: float, whole: float) -> str:
-    """Return a share in percent, with two digits that count."""
+    """Return a share in percent, with two significant digits."""
     percent = 100 * part / whole if whole else 0.0
     return f"{percent:.3g} %" if percent > 99 else f"{percent:.2g} %"
 
 
 def write_name(name: str) -> str:
-    """Return a column's name as SQL has it, in quotes only where it needs them."""
+    """Return a column's name in SQL, in quotes only if it needs them."""
     return name if re.fullmatch(r"[a-zA-Z_]\w*", name) else quote(name)
 
 
 def format_number(value: object) -> str:
-    """Return a value of a column in a few letters."""
+    """Return a value of a column as a short text."""
     if isinstance(value, float):
         return f"{value:.4g}"
     text = " ".join(str(value).split())

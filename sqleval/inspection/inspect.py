@@ -1,4 +1,4 @@
-"""Inspects a source before it is evaluated: what to look at first, roles, columns, a command."""
+"""Inspects a source before it is evaluated: problems, roles, columns, and a command to run."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -32,7 +32,7 @@ def _map_names(columns: _Columns, role: str) -> dict[str, str]:
 
 
 def _check_roles(data: Inspection) -> Iterator[Finding]:
-    """Yield what the columns in their roles are, and what is wrong with them."""
+    """Yield the findings about columns in their roles."""
     columns, evaluated, label = data.columns, checks.list_evaluated(data), data.label
     for name in evaluated:
         where = data.where if columns[name] is label else None
@@ -59,7 +59,7 @@ def _check_roles(data: Inspection) -> Iterator[Finding]:
 def _find_columns(
     columns: Columns, where: str, single: Mapping[str, str | None], several: Mapping[str, _Columns]
 ) -> Mapping[str, Mapping[str, str]]:
-    """Return the roles of the user; raise `RequestError` for a column that does not exist."""
+    """Return the user's roles; raise `RequestError` for a column that does not exist."""
     given = {role: {} if name is None else {"": name} for role, name in single.items()}
     given |= {role: _map_names(names, role) for role, names in several.items()}
     for role, names in given.items():
@@ -101,8 +101,8 @@ def inspect(
 ) -> list[Finding]:
     """Look at a source before it is evaluated.
 
-    The result says what to look at first, which column probably plays which role and why, what
-    the columns hold, and which command to run. Roles that are given are not suggested.
+    The result lists problems to look at first, the probable role of each column and the reason,
+    the content of the columns, and the command to run. Roles that are given are not suggested.
 
     Parameters
     ----------
@@ -124,14 +124,14 @@ def inspect(
     where : str, optional
         A SQL condition on columns of the source: other rows are left out.
     suggest : bool
-        Whether to suggest the roles that are not given, and commands; without, only the columns
-        of given roles are read.
+        Whether to suggest commands and the roles that are not given; if false, only the columns of
+        given roles are read.
 
     Returns
     -------
     list of Finding
-        The number of rows; problems; roles; columns; commands. ``section`` tells which. Numbers
-        of distinct values are estimates, with ``~``, for more than a million rows.
+        The number of rows, problems, roles, columns and commands; ``section`` tells them apart.
+        Numbers of distinct values are estimates, with ``~``, for more than a million rows.
 
     Raises
     ------
@@ -195,7 +195,7 @@ def inspect(
 
 
 def suggest_roles(source: str) -> Inspection:
-    """Return what a source holds, and the likeliest roles of its columns.
+    """Return the facts about a source, with the likeliest roles of its columns.
 
     Raises
     ------

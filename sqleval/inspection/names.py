@@ -1,11 +1,11 @@
-"""What the names of columns say: the class that a score belongs to, and the model."""
+"""Reads class and model of a score from the names of columns."""
 
 import re
 from collections.abc import Sequence
 
 
 def match_classes(classes: Sequence[str], columns: Sequence[str]) -> dict[str, str]:
-    """Return the column of each class, where all names have one beginning and end in common.
+    """Return the column of each class, if all names share a prefix and a suffix.
 
     Examples
     --------
@@ -26,7 +26,7 @@ def match_classes(classes: Sequence[str], columns: Sequence[str]) -> dict[str, s
 
 
 def match_models(classes: Sequence[str], columns: Sequence[str]) -> dict[str, dict[str, str]]:
-    """Return the column of each class by model, where several models have one for each class.
+    """Return the column of each class by model, if several models have one for each class.
 
     Examples
     --------
@@ -46,7 +46,7 @@ def match_models(classes: Sequence[str], columns: Sequence[str]) -> dict[str, di
 
 
 def name_models(columns: Sequence[str]) -> dict[str, str]:
-    """Return a name for each column: what its name has that the others have not.
+    """Return a name for each column: the part of its name that differs from the others.
 
     Examples
     --------

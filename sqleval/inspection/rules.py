@@ -1,4 +1,4 @@
-"""The table of rules: which column probably plays which role, by its name and its values."""
+"""The table of rules that find the probable role of a column by its name and its values."""
 
 import re
 from collections.abc import Callable, Container, Mapping, Sequence
@@ -9,7 +9,7 @@ from sqleval.catalog.roles import ROLES, VALUES
 from sqleval.common.columns import FRACTIONS, NUMBERS, TEXTS, WHOLE, Kind
 from sqleval.inspection.columns import Facts
 
-#: More values than this are not classes, and make no slices that are read.
+#: A column with more values than this is neither classes nor useful slices.
 MOST_CLASSES, MOST_SLICES = 50, 50
 _CLASSES = TEXTS | frozenset[Kind]({"boolean", "integer"})
 _KEYS = WHOLE | frozenset[Kind]({"text", "uuid"})
@@ -35,14 +35,14 @@ def holds_times(facts: Facts) -> bool:
 
 
 def _makes_groups(facts: Facts) -> bool:
-    """Whether the values are few, and the name can be written in a list of names."""
+    """Whether the values are few, and a list of names can hold the column's name."""
     most = 12 if facts.column.kind == "integer" else MOST_SLICES
     if facts.column.kind not in _CLASSES or {",", "="} & {*facts.name}:
         return False
     return facts.name == facts.name.strip() and 2 <= facts.distinct <= min(most, facts.present // 2)
 
 
-#: What a rule can ask of the values of a column.
+#: The tests of a column's values that rules can use.
 TESTS: Mapping[str, Callable[[Facts], bool]] = {
     "two values": lambda f: f.has_two_values,
     "not two values": lambda f: not f.has_two_values,
@@ -72,7 +72,7 @@ _LABEL = _compile(
 _LIKE_LABEL = _compile(
     r"(label|target|true|actual)_.*|.*_(label|target|truth|actual|outcome|class)"
 )
-#: Outcomes that models often predict: they decide between columns of two values.
+#: Outcomes that models often predict; such a name decides between columns of two values.
 _OUTCOME = _compile(
     r"(is_|has_)?(churn(ed)?|fraud|default(ed)?|click(ed)?|convert(ed)?|conversion|delayed|spam|"
     r"survived|bought|purchased?|cancell?ed|died|response|responded|won|failed|failure)"
@@ -81,7 +81,7 @@ _SCORE = _compile(
     r"(p|score|scores|prob|proba|probability|y_score|y_prob|y_proba|logit|margin)(_.*|\d+)?|"
     r".*_(p|score|prob|proba|probability|logit)"
 )
-#: Scores that may be whole numbers; with more of a name they are features, such as credit_score.
+#: Names of scores that may be whole numbers; longer names are features, such as credit_score.
 _BARE_SCORE = _compile(r"scores?|y_score|margin|logit")
 _PREDICTION = _compile(
     r"(y_?)?(pred|predicted|prediction|predictions|hat)(_.*)?|decision|decided|forecast(_.*)?|"
@@ -98,23 +98,23 @@ _ANY = re.compile("(?s:.*)")
 
 
 class Rule(NamedTuple):
-    """How the columns of a role are recognised. Those of a role are in order of their rank.
+    """A rule that recognises columns of a role; a role's rules are tried in order.
 
     Attributes
     ----------
     role : str
         The role, as `sqleval.catalog.roles` has it, or a time, key, fold or slice.
     names : pattern, optional
-        The names of its columns; without, those that a prediction is named after.
+        The names of its columns; None for the columns after which a prediction is named.
     values : tuple of str
-        What their values must be: keys of `TESTS`, all of which hold.
+        The tests that their values must pass: keys of `TESTS`.
     reason : str
         The reason, with ``{}`` for a description of the values.
     takes : {"first", "all", "alone", "none"}
-        Whether the first of these columns has the role, all of them have it, or one that is alone;
-        or none of them, whatever the next rules say.
+        Whether the role goes to the first of these columns, to all of them, to one only if there is
+        just one, or to none of them, whatever later rules say.
     is_other : bool
-        Whether the columns are named as alternatives to a column that is chosen.
+        Whether the columns are named as alternatives to a chosen column.
     """
 
     role: str
@@ -125,7 +125,7 @@ class Rule(NamedTuple):
     is_other: bool = True
 
     def meets(self, facts: Facts, predicted: Container[str]) -> bool:
-        """Whether a column has the names and the values."""
+        """Whether a column meets the rule by its name and values."""
         name = facts.name
         is_named = self.names.fullmatch(name) if self.names else name.lower() in predicted
         return bool(is_named) and all(TESTS[each](facts) for each in self.values)
@@ -144,7 +144,7 @@ RULES = (
     Rule("label", _ANY, ("0 and 1",), _THE_ONLY, takes="alone"),
     Rule("label", _LIKE_LABEL, (), _LIKE_A_LABEL),
     Rule("label", _ANY, ("two values",), _THE_ONLY, takes="alone", is_other=False),
-    # Scores in 0 .. 1 are taken before others of the same kind of name, as logits beside them.
+    # Scores in 0 .. 1 go before others with such names, for example logits of the same model.
     *(Rule("score", names, takes="none") for names in (_WEIGHT, _QUERY)),
     Rule("score", _SCORE, ("0 .. 1",), takes="all", is_other=False),
     Rule("score", _SCORE, ("fractions", "not two values"), is_other=False),
@@ -181,7 +181,7 @@ class Found(NamedTuple):
 
 
 def find(role: str, facts: Sequence[Facts]) -> Found:
-    """Return the columns of a role by the first rule that some columns meet."""
+    """Return the columns of a role, chosen by the first rule that some column meets."""
     predicted = {_PREDICTED.sub("", f.name.lower()) for f in facts if _PREDICTION.fullmatch(f.name)}
     left, chosen, others = list(facts), Found(), dict[str, Facts]()
     for rule in (each for each in RULES if each.role == role):
