@@ -1,1 +1,1 @@
-"""The properties of metrics and curves, and their check on made rows."""
+"""Checks the properties of metrics and curves on generated rows."""

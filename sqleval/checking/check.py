@@ -1,4 +1,4 @@
-"""Checks the metrics and curves of a folder on made rows: what holds, and what fails."""
+"""Checks the metrics and curves of a folder on generated rows, and lists what holds or fails."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from sqleval.checking.table import CLASS_CHECKS, CURVE_CHECKS, METRIC_CHECKS, Ch
 from sqleval.errors import LoadError, MissingExtra, RequestError, SqlevalError
 
 Status = Literal["holds", "does not apply", "fails"]
-#: Metrics, or curves, by their names.
+#: The names of metrics or of curves.
 Names = Sequence[str]
 
 
 class Finding(NamedTuple):
-    """What a check has found out about a file: a row of the result."""
+    """The outcome of a check of a file: a row of the result."""
 
     file: str
     name: str
@@ -32,9 +32,9 @@ class Finding(NamedTuple):
 
 
 def check_folder(folder: str | Path) -> list[Finding]:
-    """Check each file of a folder of SQL files on made rows.
+    """Check each file of a folder of SQL files on generated rows.
 
-    The folder joins the catalogue of the process.
+    The folder is added to the catalogue of the process.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def check_folder(folder: str | Path) -> list[Finding]:
     Returns
     -------
     list of Finding
-        Which check holds, fails or does not apply, by file.
+        Each check of each file: it holds, fails or does not apply.
 
     Raises
     ------
@@ -69,10 +69,10 @@ def check_folder(folder: str | Path) -> list[Finding]:
 
 
 def _read(name: str, file: str) -> Finding:
-    """Return whether a file and its twins can be read, and what they read has its columns."""
+    """Return whether a file and its variants can be read, and their inputs have the columns."""
     try:
         for relation in builtin().files(name):
-            # What is wrong in a step is found through the metrics and curves that read it.
+            # Errors in a step are found through the metrics and curves that read it.
             if relation.kind in ("metric", "curve"):
                 builtin().list_parameters(relation, relation.when)
     except LoadError as error:
@@ -80,12 +80,12 @@ def _read(name: str, file: str) -> Finding:
     return Finding(file, name, "reads", "holds")
 
 
-#: By task: the status of a check, and what it says.
+#: The status of a check and its message, by task.
 _Results = dict[str, tuple[Status, str | None]]
 
 
 def _merge(results: _Results) -> tuple[Status, str | None]:
-    """Return the status of a check over all tasks: one that fails decides, then one that holds."""
+    """Return the status of a check over all tasks: a failure counts first, then a success."""
     order: tuple[Status, ...] = ("fails", "holds", "does not apply")
     task = min(results, key=lambda task: order.index(results[task][0]))
     status, detail = results[task]
@@ -141,7 +141,7 @@ def _key_by_name(texts: Mapping[str, str]) -> dict[str, str]:
 
 
 def _find(check: Check, data: Data, texts: Names) -> Wrong:
-    """Return what is wrong with some metrics; an error is that of the one that raises it."""
+    """Return the faults of metrics; an error is assigned to the metric that raises it."""
     if not texts:
         return {}
     try:

@@ -1,4 +1,4 @@
-"""The properties that every curve has, whatever it shows, over any rows."""
+"""Checks the properties that every curve has, whatever it shows, over any rows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def compute_curve(rows: Rows, name: str) -> pl.DataFrame:
 
 
 def find_difference(found: pl.DataFrame, expected: pl.DataFrame, words: tuple[str, str]) -> str:
-    """Return the first difference of two curves, with the words for both; "" without one.
+    """Return the first difference of two curves, with the words for both; "" if they are equal.
 
     Examples
     --------
@@ -39,7 +39,7 @@ def find_difference(found: pl.DataFrame, expected: pl.DataFrame, words: tuple[st
 
 
 def check_no_rows(rows: Rows, names: Sequence[str]) -> Wrong:
-    """Find curves that fail without rows, which they must not."""
+    """Find curves that raise an error without rows."""
     for name in names:
         compute_curve(rows.replace(rows.frame.clear(), by=()), name)
     return {}
@@ -56,7 +56,7 @@ def check_order(rows: Rows, names: Sequence[str]) -> Wrong:
 
 
 def check_slices(rows: Rows, names: Sequence[str], key: str) -> Wrong:
-    """Find curves that for a slice are not those of its rows alone."""
+    """Find curves whose points of a slice differ from the points of its rows alone."""
     wrong: Wrong = {}
     for name in names:
         grouped = compute_curve(rows.replace(rows.frame, by=[key]), name)
@@ -69,7 +69,7 @@ def check_slices(rows: Rows, names: Sequence[str], key: str) -> Wrong:
 
 
 def check_repeats(rows: Rows, names: Sequence[str], role: str, column: str) -> Wrong:
-    """Find curves for which a weight or count of 2 is not the row twice."""
+    """Find curves for which a weight or count of 2 differs from the row twice."""
     weighted = rows.replace(rows.frame, **{role: column})
     repeated = rows.replace(repeat(rows.frame, column))
     words = (f"with {role}", "with the rows repeated")
@@ -80,7 +80,7 @@ def check_repeats(rows: Rows, names: Sequence[str], role: str, column: str) -> W
 
 
 def check_state(rows: Rows, names: Sequence[str]) -> Wrong:
-    """Find curves that fail on a state."""
+    """Find curves that raise an error on a state."""
     state = scan(rows.frame, **rows.roles).state().collect()
     for name in names:
         from_state(state, by=rows.by).curve(name).collect()
@@ -88,7 +88,7 @@ def check_state(rows: Rows, names: Sequence[str]) -> Wrong:
 
 
 def check_dialects(rows: Rows, names: Sequence[str]) -> Wrong:
-    """Find curves that have no text in a dialect: those raise."""
+    """Find curves that cannot be exported to a dialect: they raise an error."""
     for name in names:
         for dialect in DIALECTS:
             export_statement([name], dialect, "preds", **rows.roles)

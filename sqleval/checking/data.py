@@ -1,4 +1,4 @@
-"""Made rows of each task: ties, one class, right and wrong predictions, weights and counts."""
+"""Generates rows for each task: ties, one class, right and wrong predictions, weights, counts."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from sqleval.checking.properties import Rows
 
 #: The rows of one set, and the classes of several.
 _N, _CLASSES = 90, ("a", "b", "c")
-#: The names of sets with labels of one class.
+#: The names of the sets that have one class of labels.
 ONE_CLASS = ("only positives", "only negatives", "one class")
 Change = Callable[[pl.DataFrame], pl.DataFrame]
 
 
 @dataclass(frozen=True, eq=False)
 class Data:
-    """Rows, and what `sqleval.scan` is told of them.
+    """Rows, and the arguments of `sqleval.scan` for them.
 
     Attributes
     ----------
@@ -32,9 +32,9 @@ class Data:
     roles : mapping
         The roles of one model.
     models : mapping
-        Those of two models, ``a`` and ``b``.
+        The roles of two models, ``a`` and ``b``.
     changes : mapping
-        By its name, what makes another set of the rows.
+        The function that makes each further set from the rows, by the set's name.
     costs : str
         The costs of wrong predictions, for metrics that need them.
     """
@@ -62,7 +62,7 @@ class Data:
 
 
 def make_data(task: str) -> Data:
-    """Return the rows of a task: the same ones each time.
+    """Return the rows of a task, the same ones each time.
 
     Examples
     --------
@@ -92,7 +92,7 @@ def make_data(task: str) -> Data:
 
 
 def _make_values_of(argument: str, random: Random) -> pl.Series:
-    """Return a column of a role of the table that `sqleval.scan` does not write out."""
+    """Return a column for a role that `sqleval.scan` takes from the table of roles."""
     (kind,) = (facts.values for facts in ROLES.values() if facts.argument == argument)
     numbers = [random.randint(0, 3) for _ in range(_N)]
     if kind == "number":
@@ -137,7 +137,7 @@ def _make_classes(random: Random) -> Data:
     labels = [random.choice(_CLASSES) for _ in range(_N)]
     columns: dict[str, list[Any]] = {"y": labels}
     for model in "pq":
-        # Parts of 64, whose sums are exact.
+        # Scores are multiples of 1/64, so that their sums are exact.
         for name in _CLASSES:
             columns[f"{model}_{name}"] = []
         for label in labels:
@@ -146,7 +146,7 @@ def _make_classes(random: Random) -> Data:
                 columns[f"{model}_{name}"].append(part / 64)
 
     def certain(shift: int) -> Change:
-        """Return what gives the score 1 to the class that stands so far behind the label's."""
+        """Return a change that gives the score 1 to the class ``shift`` places after the label."""
         after = {name: _CLASSES[(i + shift) % 3] for i, name in enumerate(_CLASSES)}
         chosen = pl.col("y").replace_strict(after)
         return lambda rows: rows.with_columns(

@@ -1,4 +1,4 @@
-"""The ways to a value besides rows: bins, states, intervals, comparisons, SQL for other engines."""
+"""Checks values from bins, states, intervals, comparisons and other engines against rows."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ _REPLICATES = 100
 def find_outside_bounds(
     result: pl.DataFrame, exact: Values, by: Sequence[str], words: str
 ) -> Wrong:
-    """Return the first value of each metric that its bounds do not contain.
+    """Return the first value of each metric that lies outside its bounds.
 
-    Without bounds a value is the exact one, or it is undefined with a note.
+    Without bounds, a value must equal the exact one, or be undefined with a note.
     """
     wrong: Wrong = {}
     columns = [*by, "metric", "value", "low", "high", "note"]
@@ -67,7 +67,7 @@ def check_bins(rows: Rows, metrics: Sequence[str]) -> Wrong:
 
 
 def check_state(rows: Rows, metrics: Sequence[str]) -> Wrong:
-    """Find metrics that a state does not give, or merged states of parts."""
+    """Find metrics whose value from a state, or from merged states, does not match the rows."""
     exact = evaluate(rows, metrics)
     # The rows of a query stay together.
     group = pl.col(rows.roles["qid"]) if "qid" in rows.roles else pl.int_range(pl.len())
@@ -141,7 +141,7 @@ def check_missing(rows: Rows, metrics: Sequence[str]) -> Wrong:
 
 
 def check_dialects(rows: Rows, metrics: Sequence[str]) -> Wrong:
-    """Find metrics that have no text in a dialect, or another value by the text for SQLite."""
+    """Find metrics that cannot be exported to a dialect, or have another value in SQLite."""
     texts = {each: export_statement(metrics, each, "preds", **rows.roles) for each in DIALECTS}
     result = run_sqlite(texts["sqlite"], rows.frame)
     if result is None:
@@ -155,7 +155,7 @@ def check_dialects(rows: Rows, metrics: Sequence[str]) -> Wrong:
 def run_sqlite(sql: str, frame: pl.DataFrame) -> pl.DataFrame | None:
     """Return the rows of a statement over the table ``preds`` in SQLite.
 
-    None if this build of SQLite has no mathematical functions.
+    The result is None if this build of SQLite has no mathematical functions.
     """
     with closing(sqlite3.connect(":memory:")) as connection:
         options = connection.execute("PRAGMA compile_options").fetchall()

@@ -1,4 +1,4 @@
-"""The properties that every metric has, whatever it measures, over any rows."""
+"""Checks the properties that every metric has, whatever it measures, over any rows."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from sqleval.catalog.tasks import has_several_classes
 from sqleval.common.sql_text import quote, write_literal
 from sqleval.frontend.scan import scan
 
-#: By slice and metric, the value; None where it is undefined.
+#: The value of each slice and metric; None if it is undefined.
 Values = Mapping[tuple[Any, ...], float | None]
-#: By metric, what is wrong with it.
+#: The fault of each metric, by name.
 Wrong = dict[str, str]
-#: Sums of the same numbers in another order differ by this part.
+#: The relative difference of sums that add the same numbers in another order.
 TOLERANCE = 1e-12
-#: Metrics of one statement: many short ones are planned faster than a long one.
+#: Metrics per statement: many short statements are planned faster than a long one.
 _TOGETHER = 35
 
 
 class Rows(NamedTuple):
-    """Rows, and what `sqleval.scan` is told of them, slice keys included.
+    """Rows, and the arguments of `sqleval.scan` for them, including slice keys.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class Rows(NamedTuple):
         return list(self.roles.get("by", ()))
 
     def replace(self, frame: pl.DataFrame, **roles: Any) -> Rows:
-        """Return other rows of the same roles, some of them replaced."""
+        """Return other rows with the same roles, of which ``roles`` replace some."""
         return Rows(frame, {**self.roles, **roles})
 
     def parse(self, metrics: Iterable[str]) -> dict[str, Request]:
@@ -51,7 +51,7 @@ class Rows(NamedTuple):
         return {name: request for name, (request,) in parsed}
 
     def read_range(self, request: Request) -> tuple[float, float]:
-        """Return the ends of the range of a request: several classes may have another one."""
+        """Return the ends of the range of a request, which may differ for several classes."""
         task = scan(self.frame, **self.roles).task
         conditions = frozenset({"multiclass"} if has_several_classes(task) else ())
         twin = request.catalogue.choose(request.name, conditions)
@@ -60,7 +60,7 @@ class Rows(NamedTuple):
 
 
 def evaluate(rows: Rows, metrics: Sequence[str], *, source: object = None) -> Values:
-    """Return the value of each slice and metric; of a file with these rows if it is given."""
+    """Return the value of each slice and metric, from ``source`` instead of the frame if given."""
     bound = scan(rows.frame if source is None else source, **rows.roles)
     values: dict[tuple[Any, ...], float | None] = {}
     for start in range(0, len(metrics), _TOGETHER):
@@ -84,12 +84,12 @@ def is_close(value: float | None, other: float | None, tolerance: float = TOLERA
 
 
 def show(value: float | None) -> str:
-    """Return a value as a message has it."""
+    """Return a value as text for a message."""
     return "undefined" if value is None else f"{value:.6g}"
 
 
 def show_both(value: float | None, other: float | None) -> tuple[str, str]:
-    """Return two different values, with all digits where fewer do not tell them apart.
+    """Return two different values as texts, with all digits if fewer do not tell them apart.
 
     Examples
     --------
@@ -101,7 +101,7 @@ def show_both(value: float | None, other: float | None) -> tuple[str, str]:
 
 
 def name_slice(keys: Sequence[object]) -> str:
-    """Return where a value was found: its slice keys in brackets; "" without any."""
+    """Return the slice keys of a value in brackets; "" without any."""
     return f" ({', '.join(map(str, keys))})" if keys else ""
 
 
@@ -142,7 +142,7 @@ def check_order(rows: Rows, metrics: Sequence[str]) -> Wrong:
 
 
 def check_slices(rows: Rows, metrics: Sequence[str], key: str) -> Wrong:
-    """Find metrics whose value of a slice is not that of its rows alone."""
+    """Find metrics whose value of a slice differs from the value of its rows alone."""
     grouped = evaluate(rows.replace(rows.frame, by=[key]), metrics)
     wrong: Wrong = {}
     for value in rows.frame[key].unique():
@@ -163,9 +163,9 @@ def repeat(frame: pl.DataFrame, column: str) -> pl.DataFrame:
 
 
 def check_repeats(rows: Rows, metrics: Sequence[str], role: str, column: str) -> Wrong:
-    """Find metrics for which a weight or count of 2 is not the row twice.
+    """Find metrics for which a weight or count of 2 differs from the row twice.
 
-    Slices whose rows have no weight are undefined: without rows they are not there.
+    A slice whose weights are 0 is undefined; with repeated rows it has no rows and no result.
     """
     weighted = evaluate(rows.replace(rows.frame, **{role: column}), metrics)
     repeated = evaluate(rows.replace(repeat(rows.frame, column)), metrics)
@@ -174,7 +174,7 @@ def check_repeats(rows: Rows, metrics: Sequence[str], role: str, column: str) ->
 
 
 def check_scale(rows: Rows, metrics: Sequence[str], column: str) -> Wrong:
-    """Find metrics whose value ten times the weights change, except totals of rows."""
+    """Find metrics whose value changes with ten times the weights, except totals of rows."""
     frame = rows.frame
     once, twice = (
         evaluate(rows.replace(each), metrics) for each in (frame, pl.concat([frame, frame]))
@@ -219,7 +219,7 @@ def check_no_rows(rows: Rows, metrics: Sequence[str]) -> Wrong:
 
 
 def check_alone(rows: Rows, metrics: Sequence[str], others: Sequence[str]) -> Wrong:
-    """Find metrics with another value alone than beside others, whose steps they share."""
+    """Find metrics whose value alone differs from their value beside others with shared steps."""
     together = evaluate(rows, [*dict.fromkeys((*metrics, *others))])
     alone = {key: value for each in metrics for key, value in evaluate(rows, [each]).items()}
     expected = {key: value for key, value in together.items() if key in alone}
@@ -257,7 +257,7 @@ def describe_cases(rows: Rows, metrics: Sequence[str], cases: Sequence[str]) -> 
 def check_direction(rows: Rows, metrics: Sequence[str], right: object) -> Wrong:
     """Find metrics for which other predictions are better than right ones.
 
-    ``rows`` has one slice key, and ``right`` is its value of the right predictions.
+    ``rows`` has one slice key; its value ``right`` marks the right predictions.
     """
     values = evaluate(rows, metrics)
     requests = rows.parse({metric for _, metric in values})

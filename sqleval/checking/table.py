@@ -12,19 +12,19 @@ from sqleval.checking.properties import Wrong
 from sqleval.frontend.from_state import from_state
 from sqleval.frontend.scan import scan
 
-#: Returns what is wrong with some metrics, or curves, on the rows of a task.
+#: Returns the faults of metrics or curves on the rows of a task.
 Find = Callable[[Data, Sequence[str]], Wrong]
-#: Asks for one without computing it; the check does not apply if that is refused.
+#: Requests a metric or curve without computing it; a check does not apply if the request fails.
 Ask = Callable[[Data, str], object]
 
 
 def _of_cases(find: Callable[..., Wrong], *arguments: object) -> Find:
-    """Return a check of all sets of the rows, as slices."""
+    """Return a check on all sets of rows, as slices."""
     return lambda data, names: find(data.cases, names, *arguments)
 
 
 def _of_rows(find: Callable[..., Wrong], *arguments: object) -> Find:
-    """Return a check of one set of the rows."""
+    """Return a check on the unchanged rows alone."""
     return lambda data, names: find(data.rows, names, *arguments)
 
 
@@ -79,11 +79,11 @@ class Check(NamedTuple):
     what : str
         The property in a sentence.
     find : callable
-        Returns what is wrong with some metrics on the rows of a task.
+        Returns the faults of metrics on the rows of a task.
     ask : callable
-        Asks for a metric without computing it; the check does not apply if that is refused.
+        Requests a metric without computing it; the check does not apply if the request fails.
     tell : callable
-        Returns values for a reader to judge, as no rule can.
+        Returns values that a reader must judge, because no rule can.
     """
 
     what: str
@@ -103,7 +103,7 @@ METRIC_CHECKS: Mapping[str, Check] = {
     ),
     "no rows": Check("without any rows the value is missing", _of_rows(properties.check_no_rows)),
     "direction": Check(
-        "no predictions are better than the right ones",
+        "no predictions are better than right ones",
         _of_cases(properties.check_direction, "right"),
     ),
     "order": Check("the order of the rows changes nothing", _of_cases(properties.check_order)),
@@ -115,7 +115,7 @@ METRIC_CHECKS: Mapping[str, Check] = {
         "rows with a NULL label are an error, or left out", _of_rows(paths.check_missing)
     ),
     "counts": Check(
-        "a count of 2 is the row twice",
+        "a count of 2 gives the value of the row twice",
         _of_cases(properties.check_repeats, "counts", "n"),
         _ask_metric(counts="n"),
     ),
@@ -135,7 +135,7 @@ METRIC_CHECKS: Mapping[str, Check] = {
         _ask_metric(bins=4),
     ),
     "state": Check(
-        "a state, and merged states of parts, give the value or bounds that contain it",
+        "a state and merged states give the value, or bounds that contain it",
         _of_cases(paths.check_state),
         _ask_state,
     ),
@@ -150,11 +150,11 @@ METRIC_CHECKS: Mapping[str, Check] = {
         _ask_compare,
     ),
     "dialects": Check(
-        "every dialect has a text, and SQLite computes the value from its own",
+        "every dialect has a statement, and SQLite's statement gives the value",
         _of_cases(paths.check_dialects),
     ),
 }
-#: Of metrics of two classes, on rows of several.
+#: Checks of metrics of two classes on rows of several classes.
 CLASS_CHECKS: Mapping[str, Check] = {
     "average": Check(
         "the macro average is the mean over the classes",
@@ -164,7 +164,7 @@ CLASS_CHECKS: Mapping[str, Check] = {
 }
 CURVE_CHECKS: Mapping[str, Check] = {
     "no rows": Check(
-        "it can be computed without rows", _of_rows(curves.check_no_rows), _ask_curve()
+        "the curve can be computed without rows", _of_rows(curves.check_no_rows), _ask_curve()
     ),
     "order": Check(
         "the order of the rows changes nothing", _of_cases(curves.check_order), _ask_curve()
@@ -175,7 +175,7 @@ CURVE_CHECKS: Mapping[str, Check] = {
         _ask_curve(),
     ),
     "counts": Check(
-        "a count of 2 is the row twice",
+        "a count of 2 gives the points of the row twice",
         _of_rows(curves.check_repeats, "counts", "n"),
         _ask_curve(counts="n"),
     ),
@@ -185,7 +185,9 @@ CURVE_CHECKS: Mapping[str, Check] = {
         _ask_curve(weight="n"),
     ),
     "state": Check(
-        "it can be computed from a state", _of_rows(curves.check_state), _ask_curve_of_state
+        "the curve can be computed from a state", _of_rows(curves.check_state), _ask_curve_of_state
     ),
-    "dialects": Check("every dialect has a text", _of_rows(curves.check_dialects), _ask_curve()),
+    "dialects": Check(
+        "every dialect has a statement", _of_rows(curves.check_dialects), _ask_curve()
+    ),
 }
