@@ -1,4 +1,4 @@
-"""A lake of four days, for the tests of jobs that ask no more of it."""
+"""Provides a lake of four days to tests of jobs."""
 
 from pathlib import Path
 

@@ -24,7 +24,7 @@ DROP = FIRST + timedelta(days=25)
 
 
 def simulate(days: int = 35, each: int = 250) -> pl.DataFrame:
-    """Return binormal scores of three segments; those of b are noise from `DROP` on."""
+    """Return binormal scores of three segments; the scores of b are noise from `DROP` on."""
     rng = np.random.default_rng(11)
     n = days * each * 3
     label = rng.random(n) < 0.4
@@ -210,7 +210,7 @@ def test_validate_says_what_to_expect_of_gates(lake: Lake) -> None:
 
 
 def test_validate_refuses_a_history_that_a_run_refuses(lake: Lake) -> None:
-    """One that is not there yet is none of them: the first run makes it."""
+    """A database that does not exist yet is no error: the first run makes it."""
     history, path = lake.folder / "refused.duckdb", str(lake.folder / "job.yml")
     lake.job(history=history.name, gates=["roc_auc >= 0.6"], metrics=["roc_auc"], baseline=None)
     command("validate", path)

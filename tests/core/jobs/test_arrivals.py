@@ -1,4 +1,4 @@
-"""What needs no labels is checked on the day the rows arrive, and not after the labels mature."""
+"""Rows are checked on the day they arrive, not only after their labels mature."""
 
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -18,7 +18,7 @@ def night(day: int) -> datetime:
 
 @pytest.fixture
 def lake(tmp_path: Path) -> Lake:
-    """Four days with labels that take a week, of which the job has seen three."""
+    """Four days whose labels take a week; the job has seen three of them."""
     made = Lake(tmp_path)
     made.put(rows(days=3).drop("y"))
     rows(days=9).select("key", "y").write_parquet(tmp_path / "labels.parquet")
@@ -87,7 +87,7 @@ def test_too_few_rows_fail_in_their_night(lake: Lake) -> None:
     failed = done.verdicts.filter(status="failed").select("gate", "period", "value").rows()
     assert failed == [("rows >= 35", "2026-01-04", 30.0)] * 3
     assert lake.run(as_of=night(5)).has_failed_gate
-    # The number is compared with those of earlier days, labelled or not.
+    # The number of rows is compared with earlier days, labelled or not.
     gate = {"check": "rows >= previous 3 * 0.8", "by": []}
     done = lake.run(as_of=night(5), changes={"gates": [gate]})
     (verdict,) = done.verdicts.filter(status="failed").to_dicts()
@@ -136,7 +136,7 @@ def test_periods_that_were_checked_are_evaluated_though_the_first_nights_were_mi
 ) -> None:
     lake.put(rows(days=1, start=1).drop("y", "p"))
     assert len(lake.run(as_of=night(5)).errors) == 1
-    # No run from the fifth on, until the labels of all days are mature.
+    # Skip all runs from the fifth on, until the labels of all days are mature.
     done = lake.run(as_of=night(20))
     assert [f"2026-01-0{day}" for day in (1, 2, 3)] == evaluated(done)
     (error,) = done.errors

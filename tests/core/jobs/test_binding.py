@@ -1,4 +1,4 @@
-"""Which rows a period of a job has, and its slices of several sets of keys."""
+"""The rows of a job's periods, and their slices by several sets of keys."""
 
 from collections import Counter
 from datetime import UTC, date, datetime, timedelta
@@ -31,10 +31,10 @@ _TIMES = [pl.Datetime("us"), pl.Datetime("us", "UTC")]
 def test_rows_at_the_ends_of_a_period(
     lake: Lake, grain: Grain, zone: str | None, kind: pl.DataType
 ) -> None:
-    # In these months New York has summer time from 10 March and until 3 November.
+    # In these months New York has summer time from 10 March to 3 November.
     starts = [find_start(name, zone) for name in ("2013-03-01", "2013-03-04", "2013-11-01")]
     starts += [datetime(2013, 3, 10, hour, tzinfo=UTC) for hour in range(3)]
-    # A date, and a time without a zone of a job without one, is local.
+    # Dates are local, and so are times without a zone if the job has none.
     is_local = kind == pl.Date or (kind == pl.Datetime("us") and zone is None)
     near = [at + timedelta(microseconds=us) for at in starts for us in (-1, 0, 1)]
     at = [each.replace(tzinfo=None) if is_local else each.astimezone(UTC) for each in near]
@@ -60,7 +60,7 @@ def test_rows_at_the_ends_of_a_period(
 
 def test_a_slice_that_fails_among_several_sets_of_keys(lake: Lake) -> None:
     bad = (pl.col("day") == date(2026, 1, 2)) & (pl.col("seg") == "b")
-    # A day that fails, beside one that does not.
+    # One day fails, and another does not.
     for day in (3, 4):
         (lake.folder / "preds" / f"2026-01-0{day}.parquet").unlink()
     frame = rows(days=2).with_columns(half=pl.int_range(240) % 2)
@@ -102,7 +102,7 @@ def test_a_day_that_clocks_skip_loses_no_rows(lake: Lake, kind: pl.DataType) -> 
     frame.write_parquet(lake.folder / "preds" / "all.parquet")
     changes = {"by": None, "period": {"column": "at", "timezone": zone}, "gates": ["rows >= 24"]}
     names = ["2011-12-28", "2011-12-29", "2011-12-31", "2012-01-01"]
-    for day in names:  # each of them is the last period that is over, and so the age is 0
+    for day in names:  # each one is the last period that is over, so that the age is 0
         night = find_start(day, zone).astimezone(UTC) + timedelta(hours=27)
         done = lake.run(as_of=night, changes={**changes, "gates": ["age <= 0", "rows >= 24"]})
         assert (done.errors, done.has_failed_gate) == ([], False)

@@ -1,4 +1,4 @@
-"""One cause is one error, and what it does not touch is evaluated."""
+"""One cause gives one error, and everything else is evaluated."""
 
 import polars as pl
 
@@ -13,7 +13,7 @@ def test_a_column_that_is_missing_is_one_error_in_many_slices(lake: Lake) -> Non
     done = lake.run()
     (error,) = [each for each in done.errors if "in 120 slices" in each]
     assert error.startswith("2026-01-05 in 120 slices: log_loss needs scores in 0 .. 1")
-    assert len(done.errors) == 3  # by the rows of the slice
+    assert len(done.errors) == 3  # the slices differ in their rows
 
 
 def test_other_models_of_the_day_are_evaluated(lake: Lake) -> None:

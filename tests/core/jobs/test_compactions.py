@@ -1,4 +1,4 @@
-"""A compaction of a table, of predictions or of labels, evaluates nothing."""
+"""A compaction of a table of predictions or labels causes no evaluation."""
 
 from pathlib import Path
 from typing import Any
@@ -55,13 +55,13 @@ def test_a_compaction_of_an_iceberg_table(iceberg: IcebergLake) -> None:
     compact(iceberg)
     assert len(list(iceberg.made.scan().plan_files())) == 1
     assert evaluated(iceberg.run(backfill=True)) == []
-    # What is evaluated again all the same is read from the new file.
+    # A day that is evaluated again is read from the new file.
     assert evaluated(iceberg.run(date=on(DAYS[1]), force=True)) == [DAYS[1]]
     columns = ["period", "metric", "value", "n"]
     assert_frame_equal(
         iceberg.history().select(columns).sort("period"), before.select(columns).sort("period")
     )
-    # A day more, then a compaction of what was compacted.
+    # One more day, then a compaction of compacted files.
     iceberg.append(rows(days=1, start=3))
     assert reasons(iceberg.run()) == {DAYS[3]: "new"}
     compact(iceberg)
@@ -77,7 +77,7 @@ def test_a_replace_with_fewer_rows(iceberg: IcebergLake) -> None:
 
 
 def test_a_replace_of_labels_with_fewer_rows(iceberg: IcebergLake) -> None:
-    """Of labels, the history counts those with a prediction alone, so that no count tells."""
+    """The history counts only labels with a prediction, so that counts cannot show a rewrite."""
     rows(days=3).drop("y").write_parquet(iceberg.folder / "preds" / "all.parquet")
     labels = {"source": iceberg.spec["source"], "on": "key"}
     iceberg.spec |= {"labels": labels, "source": "preds"}
@@ -95,7 +95,7 @@ def test_a_compaction_of_labels(kind: Any, tmp_path: Path) -> None:
         lake.append(part, **({"partition_by": None} if kind is DeltaLake else {}))
     labels = lake.spec["source"]
     predictions = rows(days=3).drop("y")
-    # A label of the third day is there already, and one of the first is missing.
+    # A label of the third day exists already, and one of the first day is missing.
     first = predictions.filter(pl.col("key") < 239, pl.col("key") > 0)
     first.write_parquet(lake.folder / "preds" / "1.parquet")
     lake.spec |= {"labels": {"source": labels, "on": "key"}, "source": "preds"}

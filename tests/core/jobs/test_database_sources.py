@@ -42,7 +42,7 @@ class DatabaseLake(Lake):
         self.query(f"INSERT INTO {table} VALUES {values}")
 
     def read_files(self) -> pl.DataFrame:
-        """Return what the history knows of the job's source."""
+        """Return the records of the job's source in the history."""
         return open_job_store(self.job()).read("sqleval_files", "nightly")
 
     def read(self) -> pl.DataFrame:
@@ -52,7 +52,7 @@ class DatabaseLake(Lake):
 
 
 def make_duckdb(folder: Path) -> DatabaseLake:
-    con = duckdb.connect()  # To open the file itself takes ten times as long as to attach it.
+    con = duckdb.connect()  # opening the file itself takes ten times as long as attaching it
 
     def query(statement: str) -> pl.DataFrame | None:
         con.execute(f"ATTACH '{folder / 'w.duckdb'}' AS w")
@@ -84,7 +84,7 @@ def lake(request: pytest.FixtureRequest, tmp_path: Path) -> DatabaseLake:
 
 
 def test_a_run_evaluates_the_periods_whose_rows_have_changed(lake: DatabaseLake) -> None:
-    """The kinds differ in how their rows are read; below, one of them shows what is hashed."""
+    """Every kind of database is read correctly; the tests below use one kind."""
     assert evaluated(lake.run(backfill=True)) == DAYS[:3]
     written = lake.read_files()
     for statement in (
@@ -123,7 +123,7 @@ def test_what_only_the_condition_reads_and_rows_without_a_period(small: Database
     small.run(backfill=True)
     small.query("UPDATE preds SET seg = 'z' WHERE key = 245")
     assert reasons(small.run()) == {DAYS[2]: "data changed"}
-    # Also by a name that is not a word.
+    # The column's name needs quotes.
     small.query("""UPDATE preds SET "the note" = 'z' WHERE key = 246""")
     assert reasons(small.run()) == {DAYS[2]: "data changed"}
     found = small.history().filter(job="nightly").sort("period")
@@ -136,7 +136,7 @@ def test_what_only_the_condition_reads_and_rows_without_a_period(small: Database
 
 
 def test_labels_in_a_table(lake: DatabaseLake, tmp_path: Path) -> None:
-    """Beside predictions in the same database; of one kind also in files."""
+    """Labels in a database work, with predictions in the same one or in files."""
     rows(days=3).drop("y").write_parquet(tmp_path / "preds" / "all.parquet")
     lake.write("labels", rows(days=3).select("key", "y").filter(pl.col("key") != 130))
     labels = {"source": f"{lake.url}#labels", "on": "key"}
@@ -221,7 +221,7 @@ def test_a_wrong_table_is_the_same_error_at_every_door(lake: DatabaseLake) -> No
         sqleval.scan(path, label="y", score="p")
     message = str(raised.value)
     assert "has no table 'perds'; did you mean 'preds'? (" in message
-    # What stands last is a source that every door takes: an argument, or the value of a key.
+    # The last part is a source that each entry accepts: an argument, or the value of a key.
     advised = message.partition("; choose one, such as ")[2].strip("'")
     assert advised.endswith(".preds")
     assert "query" not in message

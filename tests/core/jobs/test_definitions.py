@@ -1,4 +1,4 @@
-"""The definition of a metric in a history: what changes it, and what does not."""
+"""Definitions of metrics in a history: which changes of a job change them."""
 
 from pathlib import Path
 
@@ -32,7 +32,7 @@ history: named.delta
 def test_definitions_stay_as_long_as_no_value_changes(
     tmp_path: Path, metric: str, definition: str
 ) -> None:
-    """A stored definition is never written in another way: gates would lose their references."""
+    """Stored definitions keep their form, because gates would lose their references otherwise."""
     (tmp_path / "job.yml").write_text(JOB, encoding="utf-8")
     job = read_job(tmp_path / "job.yml")
     assert hash_definition(job, request.parse(metric, "binary")) == definition

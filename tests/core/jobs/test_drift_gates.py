@@ -1,4 +1,4 @@
-"""Gates on drift: a period against the states of a reference."""
+"""Gates on drift compare a period with the states of a reference."""
 
 from pathlib import Path
 from typing import Any
@@ -34,7 +34,7 @@ def make_lake(folder: Path, *gates: Any, **changes: Any) -> Lake:
 
 
 def backfill(lake: Lake) -> Run:
-    """Evaluate all days, which is the same whatever the gates, and judge them."""
+    """Evaluate all days, the same way for all gates, and judge them."""
     gates = lake.spec["gates"]
     lake.backfill(gates=None)
     return lake.run(backfill=True, changes={"gates": gates})

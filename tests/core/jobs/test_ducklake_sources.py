@@ -1,4 +1,4 @@
-"""Jobs over a DuckLake: its catalogue says what changed."""
+"""Jobs over a DuckLake find changes in its catalogue."""
 
 import shutil
 from pathlib import Path
@@ -18,7 +18,7 @@ DAYS = [f"2026-01-0{day}" for day in range(1, 6)]
 
 @pytest.fixture
 def lake(tmp_path: Path) -> Lake:
-    """Return a job over a lake of which the last commits are still to come."""
+    """Return a job over a lake whose last commits are still to come."""
     made = Lake(tmp_path)
     unpack(tmp_path)
     shutil.move(tmp_path / "sqlite" / "lake.sqlite", tmp_path / "sqlite" / "late.sqlite")
@@ -79,7 +79,7 @@ def run_at(lake: Lake, name: str, **options: Any) -> dict[str, str]:
 def test_merged_files_change_no_day(merges: Lake) -> None:
     assert [*run_at(merges, "three", backfill=True)] == DAYS[:3]
     assert run_at(merges, "merged") == {}
-    # What is evaluated again all the same is read from the new file.
+    # A day that is evaluated again is read from the new file.
     assert run_at(merges, "merged", date=on(DAYS[1]), force=True) == {DAYS[1]: "forced"}
     assert run_at(merges, "four") == {DAYS[3]: "new"}
     assert run_at(merges, "again") == {}
@@ -89,10 +89,10 @@ def test_merged_files_change_no_day(merges: Lake) -> None:
 @pytest.mark.parametrize(
     ("first", "then", "changed", "new"),
     [
-        ("three", "four", 0, [3]),  # merged, then a day more
-        ("three", "again", 3, [3]),  # the day more is in the merged file, too
+        ("three", "four", 0, [3]),  # merged, then one more day
+        ("three", "again", 3, [3]),  # the added day is in the merged file as well
         ("four", "deleted", 4, []),
-        ("three", "expired", 3, [3, 4, 5]),  # what has happened is forgotten
+        ("three", "expired", 3, [3, 4, 5]),  # the catalogue has forgotten the merges
     ],
 )
 def test_several_steps_between_two_runs(

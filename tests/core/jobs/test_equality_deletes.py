@@ -18,7 +18,7 @@ KEY = 1
 
 
 class ValueLake(IcebergLake):
-    """A lake whose predictions are an Iceberg table of which PyIceberg cannot read the rows."""
+    """A lake whose predictions are an Iceberg table whose rows PyIceberg cannot read."""
 
     def __init__(self, folder: Path, *, is_partitioned: bool = False) -> None:
         super().__init__(folder)
@@ -56,7 +56,7 @@ def test_deletes_of_a_partition(tmp_path: Path) -> None:
 
 
 def test_deletes_of_a_whole_table(tmp_path: Path) -> None:
-    """They may belong to each file, so that all periods are evaluated."""
+    """Equality deletes may belong to any file, so that all periods are evaluated."""
     lake = ValueLake(tmp_path)
     lake.remove([5])
     lake.run(backfill=True)

@@ -1,4 +1,4 @@
-"""Expected metrics of periods whose labels are not mature, beside what is observed later."""
+"""Expected metrics of periods without mature labels, and the metrics observed later."""
 
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -23,7 +23,7 @@ FLIGHTS = PAGE.split("```yaml\n", 1)[1].split("```", 1)[0].replace("accuracy]", 
 
 
 def read(folder: Path, *options: str) -> pl.DataFrame:
-    """Return what `sqleval history` writes."""
+    """Return the output of `sqleval history`."""
     out = folder / "out.parquet"
     run("history", str(folder / "job.yml"), *options, "--output", str(out))
     return pl.read_parquet(out)
@@ -45,7 +45,7 @@ def test_flights_before_and_after_their_labels(tmp_path: Path) -> None:
     assert first.filter(metric="roc_auc")["period"].unique().to_list() == ["2013-08-07"]
     # The calibration itself cannot be expected.
     assert {*foreseen["metric"]} == {"expected(roc_auc)", "expected(accuracy)"}
-    # The same by the library, checked on the last seven labelled days.
+    # The library gives the same text for the last seven labelled days.
     roles: dict[str, Any] = {"source": DATA / "predictions", "score": "p_boosted", "nulls": "drop"}
     late = {"label": "delayed", "labels": DATA / "labels", "on": "key"}
     span = "flight_date BETWEEN '2013-08-01' AND '2013-08-07'"
@@ -59,11 +59,11 @@ def test_flights_before_and_after_their_labels(tmp_path: Path) -> None:
         there.select(columns).sort(columns[:2]),
         expected.evaluate(["roc_auc", "accuracy"]).collect().select(columns).sort(columns[:2]),
     )
-    # Again: nothing is evaluated, and only the last waiting day is judged again.
+    # A second run evaluates nothing, and judges only the last waiting day again.
     again = run("run", job, "--as-of", "2013-08-15", code=1)
     assert "late: 2 left alone" in again.stderr
     assert_frame_equal(read(tmp_path), first)
-    # Two days later the labels of the 8th and 9th are there.
+    # Two days later the labels of the 8th and 9th have come.
     done = run("run", job, "--as-of", "2013-08-17", code=1)
     assert "late: 2 evaluated, 2 expected before their labels, 1 left alone" in done.stderr
     both = read(tmp_path, "--expected", "--metric", "roc_auc", "--to", "2013-08-10")
@@ -75,14 +75,14 @@ def test_flights_before_and_after_their_labels(tmp_path: Path) -> None:
     stored = foreseen.filter(pl.col("carrier").is_null(), metric="expected(roc_auc)")
     assert both["expected"].to_list() == stored["value"].to_list()[:3]
     assert both["difference"].to_list()[:2] == (both["value"] - both["expected"]).to_list()[:2]
-    # What was expected stays as it was.
+    # The stored expected metrics stay as they were.
     kept = read(tmp_path).join(foreseen, on=foreseen.columns, how="semi", nulls_equal=True)
     assert kept.height == foreseen.height
 
 
 @pytest.fixture
 def lake(tmp_path: Path) -> Lake:
-    """Six days; labels come a file a day and are mature after two."""
+    """Six days; labels come in one file a day and are mature after two days."""
     made = Lake(tmp_path)
     made.put(rows(days=6).drop("y"))
     (tmp_path / "labels").mkdir()
@@ -126,7 +126,7 @@ def test_corrected_predictions_are_expected_again(lake: Lake) -> None:
     assert [p for p, action in steps(done).items() if action == "expect"] == [
         "2026-01-03", "2026-01-04",
     ]  # fmt: skip
-    # The number of rows needs no labels.
+    # The number of rows does not depend on labels.
     assert set(done.verdicts.filter(gate="rows >= 1")["period"]) == {
         "2026-01-02", "2026-01-03", "2026-01-04",
     }  # fmt: skip
@@ -142,7 +142,7 @@ def test_corrected_predictions_are_expected_again(lake: Lake) -> None:
     changed = lake.history().join(before, on=["period", "metric", "value"], how="anti")
     assert set(changed["period"]) == {"2026-01-03"}
     assert set(changed["metric"]) == FORESEEN
-    # A night later both kinds are there, whatever evaluates the metrics again.
+    # A night later both kinds exist, whatever evaluates the metrics again.
     night(lake, 5)
     assert summarize(lake)["2026-01-03"] == BOTH | FORESEEN
     night(lake, 5, backfill=True, force=True)
@@ -150,7 +150,7 @@ def test_corrected_predictions_are_expected_again(lake: Lake) -> None:
         "2026-01-01": BOTH, "2026-01-02": BOTH, "2026-01-03": BOTH | FORESEEN,
         "2026-01-04": FORESEEN, "2026-01-05": FORESEEN,
     }  # fmt: skip
-    # So are other slices.
+    # The same holds for other slices.
     lake.spec |= {"by": None}
     done = night(lake, 5)
     assert [p for p, action in steps(done).items() if action == "expect"] == [

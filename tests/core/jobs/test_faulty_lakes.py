@@ -25,7 +25,7 @@ from tests.support.tried import check_tried
 
 @pytest.fixture
 def lake(lake: Lake) -> Lake:
-    """Four days, and a job with one metric: none of what follows depends on which."""
+    """Four days, and a job with one metric; the tests do not depend on which."""
     lake.spec["metrics"] = ["log_loss"]
     return lake
 
@@ -252,7 +252,7 @@ def test_a_text_with_an_offset_is_an_instant(lake: Lake, suffix: str) -> None:
         "by": None, "metrics": ["accuracy"],
         "period": {"column": "day", "timezone": "Asia/Tokyo"},
     })  # fmt: skip
-    # Nine hours of each day belong to the next one there.
+    # In that zone nine hours of each day belong to the next one.
     assert numbers(lake).select("period", "n").rows() == [
         ("2026-01-01", 75), ("2026-01-02", 120), ("2026-01-03", 120), ("2026-01-04", 120),
         ("2026-01-05", 45),

@@ -70,7 +70,7 @@ def test_a_slice_that_starts_to_fail_leaves_numbers_and_state_of_one_data(lake: 
 
 def test_a_slice_that_fails_leaves_no_older_state(lake: Lake) -> None:
     lake.backfill()
-    # Without the history there are no numbers that would be lost, and the state is of other rows.
+    # Without the history no numbers can be lost, and the state has other rows.
     (lake.folder / "history.duckdb").unlink()
     lake.put(rows(days=1, start=3).with_columns(p=pl.when(seg="a").then(7.0).otherwise("p")))
     assert "2026-01-04.parquet" in state_files(lake)
@@ -212,7 +212,7 @@ def test_what_a_killed_run_left_is_removed_and_nothing_else(lake: Lake) -> None:
     mine.write_text("mine", encoding="utf-8")
     alive = write_half(lake, "other.txt")
     assert len(list_drafts(lake)) == 3
-    lake.run(date=on("2026-01-02"))  # also if no state is written
+    lake.run(date=on("2026-01-02"))  # this holds even if no state is written
     assert len(list_drafts(lake)) == 2
     alive.communicate(b"\n")
     assert alive.returncode == 0

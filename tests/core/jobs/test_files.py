@@ -15,7 +15,7 @@ from sqleval.jobs.file.gate_text import Check, parse_check
 from sqleval.jobs.file.reading import read_job
 from tests.support.lake import SMALLEST
 
-#: What is changed in or added to the smallest job, the line it stands on, and the message.
+#: A change of the smallest job, its line, and the message.
 WRONG = {
     "an unknown key": ("scores: p\n", 11, "no key 'scores'; did you mean 'score'?"),
     "a key twice": ("label: z\n", 11, "the key 'label' occurs twice"),
@@ -73,7 +73,7 @@ WRONG = {
     "a name": ("name: a b\n", 1, "name"),
     "ci": ("ci: 95\n", 11, "less than 1 (given: 95)"),
 }  # fmt: skip
-#: These come after a line that has the same key; others stand in its place.
+#: Changes that come after a line with the same key; other changes replace that line.
 BESIDE = ("a key twice", "no YAML")
 
 

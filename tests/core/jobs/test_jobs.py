@@ -46,7 +46,7 @@ def test_a_second_run_reads_no_file_and_changes_nothing(lake: Lake) -> None:
     before = lake.history()
     for file in (lake.folder / "preds").iterdir():
         stat = file.stat()
-        file.write_bytes(b"x" * stat.st_size)  # whoever reads it now fails
+        file.write_bytes(b"x" * stat.st_size)  # reading the file fails from now on
         os.utime(file, ns=(stat.st_atime_ns, stat.st_mtime_ns))
     done = lake.run(backfill=True)
     assert set(steps(done).values()) == {"keep"}
@@ -97,7 +97,7 @@ def test_a_plain_run_takes_the_newest_then_what_follows(lake: Lake) -> None:
     lake.put(rows(days=2, start=4))
     assert evaluated(lake.run()) == ["2026-01-05", "2026-01-06"]
     assert evaluated(lake.run()) == []
-    # What lies before the first period that a plain run took is the backfill's.
+    # Only --backfill evaluates periods before the first one of a run without dates.
     assert evaluated(lake.run(backfill=True)) == ["2026-01-01", "2026-01-02", "2026-01-03"]
 
 
@@ -157,9 +157,9 @@ def test_a_changed_definition_is_shown_and_never_mixed(lake: Lake) -> None:
     assert len(evaluated(done)) == 4
     assert lake.history().filter(metric="roc_auc")["definition"].n_unique() == 1
     assert done.notes == ["24 stored numbers were replaced; sqleval history --restated shows them"]
-    # Gates, history and the like are not part of what a number means.
+    # Gates, the history and similar keys are no part of a definition.
     assert not evaluated(lake.run(changes={"gates": []}, backfill=True))
-    # One more metric is evaluated in the periods that there are.
+    # An added metric is evaluated in the existing periods.
     more = lake.run(changes={"metrics": ["roc_auc", "log_loss", "ks"]}, backfill=True)
     assert len(evaluated(more)) == 5
 
@@ -173,7 +173,7 @@ def test_a_task_that_the_roles_do_not_say_is_not_read_again(lake: Lake) -> None:
 
 
 def late(lake: Lake) -> None:
-    """Take the labels out of the predictions, and put those of the first two days beside them."""
+    """Move the labels of the first two days to a folder of their own, and drop all others."""
     truth = rows().select("key", "y", "day")
     lake.put(rows().drop("y"))
     (lake.folder / "labels").mkdir()
@@ -216,7 +216,7 @@ def test_labels_that_come_later_evaluate_their_periods_again(lake: Lake) -> None
     assert again["n"].to_list() == [20] * 6
     assert again["n_dropped"].to_list() == [20] * 6
     assert not evaluated(lake.run(backfill=True))
-    # A file of labels that belongs to no row is known from then on.
+    # A file of labels that belongs to no row is recorded as well.
     truth.with_columns(key=pl.col("key") + 10_000).write_parquet(
         lake.folder / "labels" / "9.parquet"
     )
@@ -250,7 +250,7 @@ def test_a_slice_that_fails_is_recorded_and_the_rest_goes_on(lake: Lake) -> None
     assert history.filter(pl.col("error").is_null())["value"].null_count() == 0
     assert len(done.errors) == 1
     assert done.errors[0].startswith("2026-01-02 seg=b: ")
-    # It is tried again, as what kept it may have passed; the others are left alone.
+    # The failed period is tried again, because the cause may have passed; others are left alone.
     lake.put(rows().filter(pl.col("day") == date(2026, 1, 2)))
     assert evaluated(lake.run()) == ["2026-01-02"]
     assert lake.history()["error"].null_count() == 24
@@ -273,7 +273,7 @@ def test_a_broken_file_is_named_and_the_rest_goes_on(lake: Lake) -> None:
     assert evaluated(done) == ["2026-01-01", "2026-01-03", "2026-01-04"]
     assert len(done.errors) == 1
     assert "2026-01-02.parquet" in done.errors[0]
-    assert lake.run(backfill=True).errors  # also where nothing is new
+    assert lake.run(backfill=True).errors  # also if nothing is new
     broken.write_bytes(whole)
     assert evaluated(lake.run(backfill=True)) == ["2026-01-02"]
 
@@ -365,7 +365,7 @@ def test_bounds_and_slices_of_a_gate(lake: Lake) -> None:
     lows = lake.history().filter(metric="roc_auc", slice="{}")["low"].to_list()
     assert found["value"].to_list() == lows
     assert set(found["slice"]) == {"{}"}
-    # A bound is compared with what the values were.
+    # A bound is compared with the earlier values.
     gate = {"check": "drop(roc_auc, previous 1) < 0", "on": "low", "by": []}
     auc = lake.history().filter(metric="roc_auc", slice="{}")["value"].to_list()
     assert verdicts(lake, gate)["limit"].to_list()[1:] == auc[:-1]
@@ -377,7 +377,7 @@ def test_undefined_values_neither_pass_nor_fail(lake: Lake) -> None:
     undefined = found.filter(gate="roc_auc >= 0.5")
     assert set(undefined["status"]) == {"undefined"}
     assert set(undefined["reason"]) == {"no positive labels"}
-    # Four nights of which nothing is known are not green.
+    # Four nights without verdicts do not pass.
     silent = found.filter(gate="undefined")
     assert set(silent["status"]) == {"failed"}
     assert silent["period"].to_list() == [f"2026-01-0{n}" for n in range(1, 5)]
@@ -390,7 +390,7 @@ def test_undefined_values_neither_pass_nor_fail(lake: Lake) -> None:
     assert set(verdicts(lake, {**gate, "undefined": "warn"})["status"]) == {"warned"}
     beside = lake.run(changes={"gates": [gate, "rows >= 1"]}, backfill=True)
     assert not beside.has_failed_gate
-    # Nor is a night of which all rows are left out, beside gates that say nothing of it.
+    # Nor does a night whose rows are all left out, if no gate can judge it.
     lake.put(rows(days=1, start=4).with_columns(y=pl.lit(None, pl.Int8)))
     others = [{"check": "roc_auc >= 0.5", "min_rows": 500}, "age <= 1"]
     found = lake.run(changes={"gates": ["roc_auc >= 0.5", *others]}).verdicts
@@ -467,7 +467,7 @@ def test_replicates_give_intervals_to_metrics_without_a_closed_form(lake: Lake) 
     lake.run(backfill=True, changes=changes)
     assert read("ks")["low"].null_count() == read("ks").height
     done = lake.run(backfill=True, changes=changes | {"replicates": 100})
-    # The definition of results with replicates is another one.
+    # Results with replicates have another definition.
     assert {step.action for step in done.decisions} == {"evaluate"}
     found = read("ks").filter(pl.col("value").is_not_null())
     assert (found["low"] < found["value"]).all()

@@ -1,4 +1,4 @@
-"""Gates over a long history: they read a part of it, and judge as if they had read all of it."""
+"""Gates over a long history read a part of it, and judge as if they had read all of it."""
 
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
@@ -66,7 +66,7 @@ def make_job(**changes: Any) -> Job:
 
 
 def make_history() -> pl.DataFrame:
-    """Return results with all that makes a past long: slices that come, go or always fail."""
+    """Return results that make gates read far back: slices that come, go or always fail."""
     segs, metrics = [None, *"abcdefgh"], ["roc_auc", "log_loss", "expected(roc_auc)"]
     grid = [(day, seg, metric) for day in DAYS for seg in segs for metric in metrics]
     rng = np.random.default_rng(5)
@@ -137,7 +137,7 @@ def test_a_part_of_the_past_gives_what_the_whole_gives(store: Counting) -> None:
     assert {*whole.verdicts["status"]} == {
         "passed", "failed", "warned", "pending", "no reference", "undefined", "nothing to judge",
     }  # fmt: skip
-    # The check worse reads and judges all of the past, whatever the periods: two runs have it.
+    # The check worse reads and judges the whole past, whatever the periods; two runs test it.
     others = make_job(gates=[gate for gate in GATES if gate is not WORSE])
     touched: set[str] = set()
     for nth, periods in enumerate(RUNS):

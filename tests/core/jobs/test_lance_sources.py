@@ -1,4 +1,4 @@
-"""Jobs over a Lance dataset: its manifest says which fragments have changed."""
+"""Jobs over a Lance dataset find changed fragments in its manifest."""
 
 import shutil
 from pathlib import Path
@@ -30,7 +30,7 @@ def lake(evaluated_lake: LanceLake, tmp_path: Path) -> LanceLake:
 
 
 def rewrite_scores(lake: LanceLake) -> None:
-    """Write the scores of the third day anew, to a file beside the first one of their fragment."""
+    """Rewrite the scores of the third day to a second file of their fragment."""
     fragment = lake.made.get_fragments()[2]
     changed = rows(days=3).filter(pl.col("key") >= 240).select("key", p=1 - pl.col("p"))
     meta, fields = fragment.update_columns(changed.to_arrow(), left_on="key", right_on="key")
@@ -42,7 +42,7 @@ def rewrite_scores(lake: LanceLake) -> None:
 
 @pytest.mark.parametrize("is_label", [False, True])
 def test_a_compaction_after_a_change_that_no_run_has_seen(is_label: bool, lake: LanceLake) -> None:
-    """No count of rows tells; of labels, the rows are not counted, nor those that are deleted."""
+    """Counts cannot show the change; for labels, neither rows nor deletes are counted."""
     if is_label:
         frame = lake.read().drop("y")
         frame.write_parquet(lake.folder / "preds" / "all.parquet")
@@ -63,7 +63,7 @@ def test_updates_and_rewritten_columns(lake: LanceLake) -> None:
     """A row is updated in a new fragment; a column is rewritten in another file of a fragment."""
     lake.made.update({"p": "0.5"}, where="key = 150")
     rewrite_scores(lake)
-    # A column more, which the job does not read, changes no day.
+    # An added column that the job does not read changes no day.
     lake.made.add_columns({"q": "p * 2"})
     assert reasons(lake.run()) == dict.fromkeys(DAYS[1:3], "data changed")
     check_values(lake)
@@ -76,7 +76,7 @@ def test_updates_and_rewritten_columns(lake: LanceLake) -> None:
 
 
 def test_a_dataset_that_is_overwritten(lake: LanceLake) -> None:
-    """The fragments of the new one are others, though the rows of two days are the same."""
+    """The new dataset has other fragments, although the rows of two days are the same."""
     lance.write_dataset(rows(days=2).to_arrow(), str(lake.table), mode="overwrite")
     assert reasons(lake.run()) == dict.fromkeys(DAYS[:2], "data changed")
     assert lake.history().sort("period")["n"].to_list() == [120] * 3
@@ -88,19 +88,19 @@ def test_a_compaction_changes_no_day(lake: LanceLake) -> None:
     before = lake.history()
     assert lake.made.optimize.compact_files().fragments_removed == 3
     assert evaluated(lake.run(backfill=True)) == []
-    # What is evaluated again all the same is read from the new fragment.
+    # A day that is evaluated again is read from the new fragment.
     assert evaluated(lake.run(date=on(DAYS[1]), force=True)) == [DAYS[1]]
     assert_frame_equal(
         lake.history().select("period", "value", "n").sort("period"),
         before.select("period", "value", "n").sort("period"),
     )
-    # A day more; then its fragment and that of the others become one.
+    # One more day comes; then its fragment is merged with the other days' fragment.
     lake.append(rows(days=1, start=3))
     assert reasons(lake.run()) == {DAYS[3]: "new"}
     lake.made.optimize.compact_files()
     assert len(lake.made.get_fragments()) == 1
     assert evaluated(lake.run(backfill=True)) == []
-    # With a commit before the compaction that no run has seen, the days of all are evaluated.
+    # If no run has seen a commit before the compaction, the days of all fragments are evaluated.
     lake.append(rows(days=1, start=3, seed=5))
     lake.made.optimize.compact_files()
     assert evaluated(lake.run()) == DAYS

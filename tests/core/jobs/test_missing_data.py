@@ -1,4 +1,4 @@
-"""A plain run every night notices that the data stops."""
+"""A run without dates every night notices that the data stops."""
 
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -20,7 +20,7 @@ def night(day: int, month: int = 1) -> datetime:
 
 @pytest.fixture
 def lake(tmp_path: Path) -> Lake:
-    """Four days of predictions, all of which are evaluated."""
+    """Four evaluated days of predictions."""
     made = Lake(tmp_path)
     made.put(rows())
     made.spec["metrics"] = ["log_loss"]
@@ -40,16 +40,16 @@ def test_a_missing_day_fails_the_next_night(lake: Lake) -> None:
     assert missing(done) == [("2026-01-05", "2026-01-05")]
     assert done.has_failed_gate
     assert lake.history().filter(period="2026-01-05")["note"].unique().to_list() == ["no rows"]
-    # Also if the next day is there again, and where nobody ran the job.
+    # This holds if the next day has rows again, and for nights without a run.
     lake.put(rows(days=1, start=6))
     done = lake.run(as_of=night(8))
     assert missing(done) == [("2026-01-05", "2026-01-05"), ("2026-01-06", "2026-01-05")]
     assert evaluated(done) == ["2026-01-07"]
     assert missing(lake.run(as_of=night(8))) == []
-    # What comes late is evaluated.
+    # Late rows are evaluated.
     lake.put(rows(days=1, start=4))
     assert evaluated(lake.run(as_of=night(8))) == ["2026-01-05"]
-    # The missing day keeps its old definition, as nothing can evaluate it again.
+    # The missing day keeps its old definition, because nothing can evaluate it again.
     done = lake.run(as_of=night(8), changes={"threshold": 0.4}, backfill=True)
     assert not any("another definition" in note for note in done.notes)
 
@@ -98,7 +98,7 @@ def test_hours_weeks_years_and_long_gaps(lake: Lake) -> None:
     lake.run(as_of=night(5), changes=weekly, backfill=True)
     assert missing(lake.run(as_of=night(11))) == []
     assert missing(lake.run(as_of=night(12))) == [("2026-01-05", "2026-01-05")]
-    # Ten thousand years before, where the list of periods would end, no time can lie.
+    # The start of the longest list of periods, ten thousand years earlier, is not a valid time.
     yearly = {"period": {"column": "day", "grain": "year"}, "history": "years.duckdb"}
     lake.run(as_of=night(2) + timedelta(days=365), changes=yearly)
     done = lake.run(as_of=night(2) + timedelta(days=730))
@@ -109,7 +109,7 @@ def test_hours_weeks_years_and_long_gaps(lake: Lake) -> None:
     hourly = {"period": {"column": "day", "grain": "hour"}, "history": "hours.duckdb"}
     lake.run(as_of=night(4), changes=hourly, date=on("2026-01-04"))
     assert len(missing(lake.run(as_of=night(4)))) == 2
-    # A period that is long past is not listed up to now.
+    # Periods are not listed from a very old one up to now.
     done = lake.run(as_of=night(4) + timedelta(days=1000), force=True)
     assert len(missing(done)) == 10_000
 

@@ -1,4 +1,4 @@
-"""Notifications of runs: a real server on this machine, real commands, and what fails."""
+"""Notifications of runs, with a real server on this machine, real commands, and failures."""
 
 import json
 import socket
@@ -21,14 +21,14 @@ from sqleval.jobs.outputs import notifications
 from tests.support.commands import run
 from tests.support.lake import Lake, rows
 
-#: A command that keeps what it reads in a file of the job's folder.
+#: A command that writes its input to a file in the job's folder.
 KEEP = "import sys; open('messages.jsonl', 'a').write(sys.stdin.read() + chr(10))"
 COMMAND = [sys.executable, "-IS", "-c", KEEP]
 SECRET = "s3cret-token"
 
 
 class Server:
-    """A web server that keeps what it is sent, and answers with the next of some codes."""
+    """A web server that keeps the requests, and answers with the next of some codes."""
 
     def __init__(self) -> None:
         self.codes: list[int] = []
@@ -65,7 +65,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
 
 @pytest.fixture
 def lake(lake: Lake) -> Lake:
-    """Four days that a run has evaluated: what is tested is what the next run sends."""
+    """Four evaluated days; the tests are about what the next run sends."""
     lake.backfill(metrics=["roc_auc"], by=None)
     return lake
 
@@ -82,7 +82,7 @@ def read_messages(lake: Lake) -> list[dict[str, Any]]:
 
 
 def test_a_webhook_is_sent_what_failed(lake: Lake, server: Server) -> None:
-    (lake.folder / "history.duckdb").unlink()  # the run that sends evaluates as well
+    (lake.folder / "history.duckdb").unlink()  # so that the run that sends evaluates as well
     notify = {"webhook": f"{server.url}/hook", "headers": {"X-Team": "models"}}
     done = start(lake, code=1, notify=notify, gates=["roc_auc >= 0.99", "roc_auc >= 0.5"])
     ((path, headers, message),) = server.received
@@ -125,7 +125,7 @@ def test_by_default_only_failures_are_sent(lake: Lake) -> None:
 def test_a_change_is_sent_once(lake: Lake) -> None:
     notify = {"command": COMMAND, "on": "change"}
     good, bad = ["roc_auc >= 0.5"], ["roc_auc >= 0.99"]
-    start(lake, notify=notify, gates=good)  # good, as if it had been before
+    start(lake, notify=notify, gates=good)  # passes, as if it had passed before
     for _ in range(2):
         start(lake, code=1, notify=notify, gates=bad)
     start(lake, code=1, notify=notify, gates=[*bad, "roc_auc >= 0.995"])
@@ -236,7 +236,7 @@ def test_a_run_that_cannot_start_is_notified(lake: Lake, monkeypatch: pytest.Mon
 
 
 def test_a_failed_output_is_notified(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    (lake.folder / "history.duckdb").unlink()  # what is exported is what is evaluated
+    (lake.folder / "history.duckdb").unlink()  # only evaluated periods are exported
     monkeypatch.setitem(sys.modules, "openlineage.client.event_v2", None)
     done = start(lake, code=2, notify={"command": COMMAND}, outputs={"openlineage": "o.jsonl"})
     (message,) = read_messages(lake)
@@ -304,7 +304,7 @@ def test_the_schema_takes_one_notification_or_several(lake: Lake) -> None:
 def test_a_server_that_answers_byte_by_byte_is_given_up(
     lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A limit for each byte alone would wait for ever."""
+    """A timeout for each byte would wait for ever."""
     monkeypatch.setattr(notifications, "_TIMEOUT", 0.5)
     monkeypatch.setattr(notifications, "_ATTEMPTS", 1)
     with socket.create_server(("127.0.0.1", 0)) as listening:

@@ -1,4 +1,4 @@
-"""A run of an old day: outputs stay those of the job, and the days between stay a gap."""
+"""A run of an old day keeps the job's outputs, and the days between stay a gap."""
 
 import json
 from datetime import timedelta
@@ -18,7 +18,7 @@ GATE = "roc_auc >= 0.6"
 
 @pytest.fixture
 def lake(lake: Lake) -> Lake:
-    """Ten days of which the last one fails, and a job that began on the eighth day."""
+    """Ten days, the last of which fails, and a job that began on the eighth day."""
     frame = rows(days=10)
     is_bad = pl.col("day") == frame["day"].max()
     lake.put(frame.with_columns(p=pl.when(is_bad).then(1 - pl.col("p")).otherwise("p")))
@@ -79,7 +79,7 @@ def test_the_days_between_stay_a_gap_until_a_backfill(lake: Lake) -> None:
     assert done.notes == [
         "a gap: 4 periods, up to 2026-01-07, were never evaluated; --backfill evaluates all periods"
     ]
-    # Data that comes for a day of the gap is not left out before; an old day that changes is due.
+    # A day of the gap is due if new data comes for it, and so is an old day that changes.
     lake.put(rows(days=1, seed=5, start=4))
     lake.put(rows(days=1, seed=5, start=2))
     assert steps(lake.run()) == {

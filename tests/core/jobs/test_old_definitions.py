@@ -46,7 +46,7 @@ def read(folder: Path, name: str) -> pl.DataFrame:
 
 
 def add_day(folder: Path) -> None:
-    """Add the rows of the ninth day, which are those of the eighth."""
+    """Add the rows of the ninth day, a copy of the eighth."""
     for side in ("preds", "labels"):
         frame = pl.read_parquet(folder / side / "2026-01-08.parquet").with_columns(
             pl.col("key") + 60, *([pl.lit(date(2026, 1, 9)).alias("day")] * (side == "preds"))
@@ -89,7 +89,7 @@ def test_a_new_period_is_compared_with_the_old_ones(folder: Path) -> None:
     after = read(folder, "nightly").filter(pl.col("period") != "2026-01-09")
     assert after.equals(before)
     shown = read_rows(open_job_store(done.job), job="nightly")
-    assert shown.select("metric", "definition").unique().height == 6  # of slices by is_high as well
+    assert shown.select("metric", "definition").unique().height == 6  # with slices by is_high
     assert [*list_definition_changes(shown)] == []
 
 
@@ -102,12 +102,12 @@ def test_older_ones_of_the_old_form_stay_different(folder: Path) -> None:
     changes = [*list_definition_changes(read_rows(open_job_store(done.job), job="changed"))]
     assert len(changes) == 3
     assert all("changed at 2026-01-04" in change for change in changes)
-    # Metrics of periods with the older definition are evaluated anew, where they are asked for.
+    # Metrics of periods with the older definition are evaluated again on request.
     assert evaluated(run(folder, "changed", NEXT, backfill=True)) == DAYS[:3]
 
 
 def test_replaced_rows_decide_as_well(folder: Path) -> None:
-    """The last old definition has no rows any more, and the one before it counts as none."""
+    """If the last old definition has no rows any more, the one before it has no present one."""
     again = (on(DAYS[3])[0], on(DAYS[-1])[0])
     done = run(folder, "changed", span=again, force=True)
     assert evaluated(done) == DAYS[3:]
@@ -116,7 +116,7 @@ def test_replaced_rows_decide_as_well(folder: Path) -> None:
     stored = read(folder, "changed")
     assert {*stored.filter(is_old(pl.col("definition")))["period"]} == {*DAYS[:3]}
     assert run(folder, "changed").notes == [OTHERS]
-    # Nor does it where the first definition of the new form has no rows any more.
+    # The same holds if the first definition of the new form has no rows any more.
     done = run(folder, "changed", changed="where: p < 0.97\n", span=again, force=True)
     assert evaluated(done) == DAYS[3:]
     assert run(folder, "changed").notes == [OTHERS]

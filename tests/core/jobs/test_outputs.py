@@ -1,4 +1,4 @@
-"""What a run writes besides the history (report, results, exports), and the job commands."""
+"""The outputs of a run besides the history (report, results, exports), and the job commands."""
 
 import json
 import re
@@ -42,7 +42,7 @@ def lake(tmp_path: Path) -> Lake:
 
 @pytest.fixture(autouse=True)
 def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Run commands outside of the job's folder, at a wide screen."""
+    """Run commands outside the job's folder, on a wide screen."""
     monkeypatch.chdir(tmp_path.parent)
     monkeypatch.setenv("COLUMNS", "200")
 
@@ -65,7 +65,7 @@ def test_a_failed_gate_is_exit_code_1_and_a_table(lake: Lake) -> None:
     assert len(failed) == 1
     assert failed[0][:6] == ["failed", "roc_auc", ">=", "0.6", "2026-01-04", f"seg={BAD}"]
     assert "warned" in out
-    # Each line is JSON, but for what DuckDB says of itself when a process ends.
+    # Each line is JSON, except DuckDB's own messages at the end of a process.
     lines = [line for line in err.splitlines() if not re.match(r"nanobind|See |\s*- ", line)]
     logged = [json.loads(line) for line in lines]
     assert [line["message"] for line in logged[:5]] == ["planned"] + ["evaluated"] * 4
@@ -155,7 +155,7 @@ def test_prometheus_has_a_label_per_slice_key(lake: Lake) -> None:
 
 def test_names_in_junit_are_unique(lake: Lake) -> None:
     checks = [{"check": "roc_auc >= 0.6", "min_rows": n} for n in (0, 1, 2)]
-    # Two errors: in different numbers of rows.
+    # There are two errors, because the numbers of rows differ.
     bad = pl.when(pl.col("seg") == "c", pl.col("key") != 2).then(7.0).otherwise("p")
     lake.put(rows(days=2).with_columns(p=bad))
     done = lake.run(changes={"gates": checks}, backfill=True)
@@ -197,7 +197,7 @@ def test_each_slice_is_a_metric_of_its_own_in_mlflow() -> None:
 
 @pytest.fixture
 def drawn(monkeypatch: pytest.MonkeyPatch) -> dict[str, tuple[pl.DataFrame, pl.DataFrame]]:
-    """The frames of the trends that are drawn, by their titles; no picture is made."""
+    """The frames of the drawn trends by title; no picture is made."""
     frames: dict[str, tuple[pl.DataFrame, pl.DataFrame]] = {}
 
     def keep(frame: pl.DataFrame, others: pl.DataFrame, *, title: str) -> str:
@@ -229,7 +229,7 @@ def test_a_trend_has_the_values_intervals_and_failures_of_the_history(
     assert frame["high"].to_list() == expected["high"].to_list()
     days = [datetime.fromtimestamp(x / 1000, UTC) for x in frame["x"]]
     assert days == [datetime(2026, 1, day, tzinfo=UTC) for day in range(1, 5)]
-    # On the fourth day one slice fails, and all rows together do not.
+    # On the fourth day one slice fails, but all rows together pass.
     assert expected["value"].min() >= 0.6
     assert frame["failed"].to_list() == [False] * 4
     assert others["x"].to_list() == frame["x"].to_list()[3:]
@@ -288,7 +288,7 @@ def test_the_tables_of_the_page_are_those_of_the_history(
 def test_the_page_is_of_the_job(
     lake: Lake, drawn: dict[str, tuple[pl.DataFrame, pl.DataFrame]]
 ) -> None:
-    """Whatever period is run: the newest numbers, and what fails now; trends have all points."""
+    """Whatever period is run, the page has the newest numbers and failures, and whole trends."""
     changes = {"report": "page.html", "gates": None, "missing": "warn"}
     text = read_page(lake, lake.run(changes=changes, backfill=True))
     assert "2026-01-01 to 2026-01-04 (4 periods of one day)" in text
@@ -377,7 +377,7 @@ def test_a_run_is_sent_to_openlineage_and_mlflow(
     assert json.loads(Path(went[0]).read_text().splitlines()[-1])["eventType"] == "FAIL"
     (latest, _) = client.search_runs([experiment.experiment_id], order_by=["start_time DESC"])
     assert latest.info.status == "FAILED"
-    assert not exports.export_run(lake.run(backfill=True))[1:]  # nothing new is nothing to log
+    assert not exports.export_run(lake.run(backfill=True))[1:]  # without news nothing is logged
     nowhere = lake.job(outputs={"mlflow": "nowhere://at.all"})
     with pytest.raises(EngineError, match="MLflow at nowhere"):
         exports.export_run(replace(done, job=nowhere))
@@ -399,7 +399,7 @@ def test_init_writes_a_job_that_validates_and_runs(tmp_path: Path) -> None:
         "name": "mine", "source": "../preds", "label": "y", "score": "p", "slices": [[], ["seg"]],
         "period": {"column": "day", "grain": "day"},
     }  # fmt: skip
-    # Every line that is commented out is right as well.
+    # Every line that is commented out is valid as well.
     assert "CHANGE" not in text
     err = run("validate", str(job)).stderr
     assert "2 files, binary (1 is positive, threshold 0.5), 2 metrics by all" in err
@@ -413,7 +413,7 @@ def test_the_first_run_of_the_starter_does_not_fail_on_small_slices(tmp_path: Pa
     job, flights = tmp_path / "job.yml", Path(__file__).parents[3] / "data/flights/predictions"
     run("init", str(flights), "--output", str(job))
     err = run("run", str(job), "--as-of", "2014-01-01").stderr
-    # All rows of the day are judged; to become worse takes a past.
+    # All rows of the day are judged; the check worse needs earlier days.
     assert "gates: 3 passed, 22 no reference, 10 undefined, 0 failed" in err
     values = open_job_store(read_job(job)).read("sqleval_history").filter(metric="roc_auc")
     assert values.filter(pl.col("value") < 0.6, pl.col("n") < 500)["n"].min() == 13
@@ -540,5 +540,5 @@ def test_each_table_of_several_jobs_names_its_file(tmp_path: Path) -> None:
     assert [line for line in plan if line.endswith(":")] == [f"{path}:" for path in paths]
     printed = run("run", *paths, *options, code=1).stdout.splitlines()
     assert [printed[0], printed[3]] == [f"{path}:" for path in paths]
-    # One job needs no name.
+    # With one job, no name is needed.
     assert not run("run", paths[0], *options, "--dry-run").stdout.startswith(paths[0])

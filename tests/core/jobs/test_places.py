@@ -18,7 +18,7 @@ from sqleval.jobs.running.validation import check_job
 from tests.support.commands import run
 from tests.support.lake import LATER, Lake, rows
 
-#: What is changed in the job, and the message.
+#: A change of the job, and the message.
 WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "the history": (
         {"outputs": {"json": "history.duckdb"}},
@@ -88,7 +88,7 @@ def first(tmp_path_factory: pytest.TempPathFactory) -> Lake:
 
 @pytest.fixture
 def lake(first: Lake, tmp_path: Path) -> Lake:
-    """A copy of it, with links to files of the job."""
+    """A copy of the lake, with links to files of the job."""
     shutil.copytree(first.folder, tmp_path, copy_function=shutil.copy2, dirs_exist_ok=True)
     made = copy(first)
     made.folder = tmp_path

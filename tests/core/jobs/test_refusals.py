@@ -1,4 +1,4 @@
-"""A run refuses what `validate` refuses: before the first period, and after the job has changed."""
+"""A run refuses every job that `validate` refuses, new or changed, before the first period."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from sqleval.jobs.running.run import run_job
 from sqleval.jobs.running.validation import check_job
 from tests.support.lake import Lake, rows
 
-#: The first: a gate on a metric that has another name for several classes.
+#: In the first job, a gate is on a metric that has another name for several classes.
 WRONG = [
     (
         {"prediction": "p", "task": "multiclass", "metrics": ["f1"], "gates": ["f1 >= 0.99"]},
@@ -33,7 +33,7 @@ def test_a_run_refuses_what_validate_refuses(
 ) -> None:
     lake.put(rows().with_columns(p=pl.col("y"), squares=pl.col("seg")))
     lake.backfill()
-    # The job is changed, and no period is due; or it has not run yet.
+    # Either the job has changed and no period is due, or it has not run yet.
     for history in ("history.duckdb", "other.duckdb"):
         score = None if "prediction" in changes else "p"
         job = lake.job(**{"score": score, **changes, "history": history})

@@ -1,4 +1,4 @@
-"""Numbers once evaluated are kept: replaced ones stay readable, vanished data is reported."""
+"""Evaluated numbers are kept: replaced ones stay readable, and vanished data is reported."""
 
 from datetime import date
 from pathlib import Path
@@ -49,7 +49,7 @@ def test_labels_that_vanish_leave_the_numbers(lake: Lake) -> None:
     (error,) = done.errors
     assert error.startswith(f"{DAY} all rows, seg=a, seg=b and 1 more: no rows are left ")
     assert f"(data changed: labels/{DAY}.parquet is gone)" in error
-    assert lake.run().errors  # as long as they are gone
+    assert lake.run().errors  # as long as the files are gone
     assert restated(lake).is_empty()
     labels.write_bytes(content)
     assert not lake.run().errors

@@ -1,4 +1,4 @@
-"""Old periods are removed: by the command, and by a job with a key for it."""
+"""Old periods are removed by the command, and by a job with the key ``keep``."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -41,7 +41,7 @@ def read(lake: Lake, table: str) -> pl.DataFrame:
 
 
 def days(lake: Lake, table: str = "sqleval_history") -> list[int]:
-    """Return the days of January in a table."""
+    """Return the days of January that a table has."""
     found = read(lake, table)["period"].drop_nulls().unique().sort()
     return [int(period[-2:]) for period in found]
 
@@ -56,7 +56,7 @@ def test_the_command_removes_and_counts(lake: Lake) -> None:
     whole = {table: read(lake, table) for table in TABLES}
     assert days(lake, "sqleval_restated") == [*range(1, 21)]
     table, notes = prune(lake, "--before", "2026-01-15", "--dry-run")
-    # Of each of twelve days a number, a replaced one, and a record; a file keeps a record.
+    # Twelve days lose a number, a replaced number and a record each; a file keeps one record.
     counts = [
         "job table removed kept", "nightly results 12 8", "nightly restated 12 16",
         "nightly files 11 9",
@@ -64,7 +64,7 @@ def test_the_command_removes_and_counts(lake: Lake) -> None:
     assert table == counts
     assert notes == "note: kept though older: 2 periods of the last 8, which gates compare\n"
     assert all(read(lake, table).equals(frame) for table, frame in whole.items())
-    # The date is one of the job's time zone, in which its days begin.
+    # The date is in the job's time zone, in which its days begin.
     lake.spec["period"] = {"column": "day", "timezone": "America/New_York"}
     west = prune(lake, "--before", "2026-01-05", "--dry-run")
     assert west[0][1] == "nightly results 4 16"
@@ -78,7 +78,7 @@ def test_the_command_removes_and_counts(lake: Lake) -> None:
         .sort("period")
         .equals(whole["sqleval_history"].filter(kept).sort("period"))
     )
-    # A plain run reads and evaluates none of them again, nor does a second removal find more.
+    # A run without dates evaluates none of them again, and a second removal finds no more.
     done = lake.run(as_of=NOW)
     assert steps(done) == {"2026-01-20": "keep"}
     assert not done.notes
@@ -86,7 +86,7 @@ def test_the_command_removes_and_counts(lake: Lake) -> None:
     assert prune(lake, "--before", "2026-01-15")[0][1:] == [
         "nightly results 0 8", "nightly restated 0 16", "nightly files 0 9",
     ]  # fmt: skip
-    # Who asks for one of them by its date gets it.
+    # A run of its date evaluates a removed period.
     assert evaluated(lake.run(date=on("2026-01-03"), as_of=NOW)) == ["2026-01-03"]
     assert days(lake) == [3, *range(13, 21)]
 
@@ -133,7 +133,7 @@ def test_the_key_of_a_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     lake.spec |= {"by": None, "missing": "ignore", "keep": "10d"}
     lake.spec["baseline"] = {"from": "2026-01-02", "to": "2026-01-03"}
     done = lake.run(backfill=True, as_of=NOW)
-    # Days that would be removed at once are not evaluated.
+    # Days that the same run would remove are not evaluated.
     assert [int(period[-2:]) for period in evaluated(done)] == [2, 3, *range(11, 21)]
     assert steps(done)["2026-01-04"] == "keep"
     assert (done.notes, compacted) == ([], [])

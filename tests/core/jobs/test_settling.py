@@ -1,4 +1,4 @@
-"""A job settles once what its rows are; later rows of another kind are an error of their period."""
+"""A job settles its task once; later rows of another kind are an error of their period."""
 
 from pathlib import Path
 from typing import Any

@@ -18,7 +18,7 @@ from tests.support.lake import FIRST, Lake, evaluated, on, read_results, rows, s
 
 
 def phones(days: int = 4) -> pl.DataFrame:
-    """Return predictions with a phone's model, of which b gets worse on the last day."""
+    """Return predictions by a phone's model; model b gets worse on the last day."""
     frame = rows(days=days).rename({"seg": "model"})
     is_worse = (pl.col("model") == "b") & (pl.col("day") == pl.col("day").max())
     return frame.with_columns(p=pl.when(is_worse).then(1 - pl.col("p")).otherwise("p"))
@@ -155,7 +155,7 @@ def test_another_expression_is_another_set_of_slices(tmp_path: Path) -> None:
     assert not any("definition" in note for note in done.notes)
     assert evaluated(done) == ["2026-01-05"]
     status = dict(done.verdicts.filter(period="2026-01-05").select("gate", "status").iter_rows())
-    # All rows are what they were, and a slice is compared with slices of its expression alone.
+    # All rows stay comparable, and a slice is compared only with slices of the same expression.
     assert status == {"drop(roc_auc, previous 3) < 9 (all rows)": "passed", "band": "no reference"}
     assert [*list_definition_changes(lake.history())] == [
         "nightly: the expressions of slices by band changed at 2026-01-05 "
@@ -165,7 +165,7 @@ def test_another_expression_is_another_set_of_slices(tmp_path: Path) -> None:
     assert {step.reason for step in again.decisions[:4]} == {"slices changed"}
     assert read_values(lake.history(), ["band"]) == evaluate_days(frame, METRICS, {"band": OTHER})
     assert set(steps(lake.run(backfill=True)).values()) == {"keep"}
-    # Comments and white space are no other expression.
+    # Comments and white space do not change an expression.
     spaced = OTHER.replace(" WHEN", "\n  WHEN") + " -- as agreed"
     same = lake.run(backfill=True, changes={"slices": [[], {"band": spaced}]})
     assert set(steps(same).values()) == {"keep"}
@@ -197,7 +197,7 @@ def test_states_keep_the_expression_of_a_key(tmp_path: Path) -> None:
     assert whole["n"].sum() == rows(days=6).filter(pl.col("key") % 4 == 0).height
     with pytest.raises(RequestError, match="'band' is an expression, and states have their keys"):
         merged.job(slices=[{"band": BAND}])
-    # One day of another expression: no gate compares it, and no result adds both up.
+    # No gate compares a day with another expression, and no result merges both.
     changed = lake.run(
         date=on("2026-01-06"), force=True, changes={"slices": [{"band": OTHER}]}
     ).verdicts.filter(is_drift, period="2026-01-06")
@@ -261,7 +261,7 @@ def test_a_slice_by_an_expression_that_vanishes_is_missing(tmp_path: Path) -> No
     done = lake.run(backfill=True)
     (missing,) = done.verdicts.filter(gate="missing").to_dicts()
     assert (missing["period"], missing["slice"]) == ("2026-01-09", '{"band":true}')
-    # Slices by another expression are others, of which none has vanished.
+    # Slices by another expression are new slices, so that none has vanished.
     done = lake.run(
         date=on("2026-01-09"), changes={"slices": [[], {"band": "key % 4 = 0 AND p > 2"}]}
     )

@@ -1,4 +1,4 @@
-"""Jobs that keep states, and jobs over states: weeks from days, metrics that are added later."""
+"""Jobs that keep states, and jobs over states: weeks from days, metrics added later."""
 
 import os
 import shutil
@@ -134,7 +134,7 @@ def test_slices_are_those_of_the_rows_whatever_metrics_come_from(tmp_path: Path)
     same = ["period", "slice", "n", "n_dropped", "note"]
     of_rows, of_states = lake.history().sort(same).partition_by("metric")
     assert of_rows.select(same).equals(of_states.select(same))
-    # Rows that were all left out have slices, too.
+    # Slices whose rows were all left out are kept as well.
     assert len(evaluated(lake.run(backfill=True, changes={"slices": [["seg"]]}))) == 2
 
 
@@ -143,7 +143,7 @@ def test_a_metric_that_is_added_later_comes_from_the_states(lake: Lake) -> None:
     first = lake.history()
     for file in (lake.folder / "preds").iterdir():
         stat = file.stat()
-        file.write_bytes(b"x" * stat.st_size)  # whoever reads it now fails
+        file.write_bytes(b"x" * stat.st_size)  # reading the file fails from now on
         os.utime(file, ns=(stat.st_atime_ns, stat.st_mtime_ns))
     names = ["roc_auc", "log_loss", "brier_score", "ks"]
     assert set(steps(lake.run(changes={"metrics": names})).values()) == {"keep"}
@@ -164,7 +164,7 @@ def test_a_metric_that_is_added_later_comes_from_the_states(lake: Lake) -> None:
         assert ks["fingerprint"] == here["fingerprint"][0]
         assert here["n"].to_list() == [part.height] * 4
     assert set(steps(lake.run(backfill=True)).values()) == {"keep"}
-    # Nothing is read for what is left out.
+    # Removing a metric reads no file.
     done = lake.run(backfill=True, changes={"metrics": ["roc_auc", "log_loss"]})
     assert not done.errors
     assert (
@@ -188,7 +188,7 @@ def test_what_a_state_does_not_hold_comes_from_the_rows(lake: Lake) -> None:
     assert here["metric"].n_unique() == 5
     exact = sqleval.scan(part, label="y", score="p").evaluate(names).collect()
     assert here["value"].to_list() == pytest.approx(exact["value"].to_list(), abs=1e-12)
-    # Now it is held.
+    # Now the state has the sum.
     for some in (names[:-1], names):
         done = lake.run(backfill=True, changes={"metrics": some})
         assert set(steps(done).values()) == {"add"}
@@ -205,13 +205,13 @@ def test_data_that_is_gone_is_evaluated_from_its_state(lake: Lake) -> None:
     assert steps(done)["2026-01-01"] == "add"
     asked = lake.run(date=on("2026-01-02"))
     assert steps(asked) == {"2026-01-02": "add"}
-    # What can no longer be evaluated stays, even if nobody asks for it any more.
+    # Metrics that can no longer be evaluated stay, even if the job no longer has them.
     assert lake.history().filter(period="2026-01-02")["metric"].unique().sort().to_list() == [
         "brier_score", "log_loss", "roc_auc",
     ]  # fmt: skip
     assert set(steps(lake.run(date=on("2026-01-02"))).values()) == {"keep"}
     assert not asked.errors
-    # What it does not hold is not known, and what is known stays.
+    # Metrics that the state lacks cannot be added, and stored ones stay.
     names += ["expected_calibration_error(bins=7)"]
     lost = lake.run(date=on("2026-01-02"), changes={"metrics": names})
     assert steps(lost) == {"2026-01-02": "keep"}
@@ -229,7 +229,7 @@ def test_states_of_other_roles_slices_or_data_are_not_used(lake: Lake) -> None:
     ):
         done = lake.run(backfill=True, changes=more | changes)
         assert set(steps(done).values()) == {"evaluate"}, changes
-    # All are of this job now, but for the one whose data has changed since.
+    # All states belong to this job now, except the one whose data has changed since.
     lake.put(rows(days=1, start=2, seed=9))
     done = lake.run(backfill=True, changes={"metrics": ["roc_auc", "log_loss", "ks", "f1"]})
     assert steps(done) == {f"2026-01-{d:02}": "evaluate" if d == 3 else "add" for d in range(1, 7)}
@@ -357,7 +357,7 @@ def test_late_labels_remake_the_state(lake: Lake) -> None:
 
 
 def test_states_of_a_ranking_give_weeks(lake: Lake) -> None:
-    """A query is of one day and slice; with rows of several it has no value of the week."""
+    """A query belongs to one day and slice; with rows of several, the week has no value."""
     days = rows(days=6).with_columns(visit=pl.format("{}/{}/{}", "day", "seg", pl.col("key") % 7))
     lake.put(days)
     ranking = {"metrics": ["ndcg", "ndcg(k=3)"], "gates": None, "ci": 0.95}

@@ -1,4 +1,4 @@
-"""Jobs over tables of Delta, Iceberg and Lance: their logs say what changed."""
+"""Jobs over tables of Delta, Iceberg and Lance find changes in their logs."""
 
 import json
 import os
@@ -106,7 +106,7 @@ def test_a_table_of_a_rest_catalogue(iceberg: IcebergLake, monkeypatch: pytest.M
 
 
 def add_deletion_vector(table: Path, start: str, deleted: list[int]) -> None:
-    """Delete rows of the data file whose path starts so, by a commit to the log."""
+    """Delete rows of the data file with a path prefix, by a commit to the log."""
     log = table / "_delta_log"
     commits = sorted(log.glob("*.json"))
     lines = [json.loads(line) for commit in commits for line in commit.read_text().splitlines()]
@@ -155,20 +155,20 @@ def test_a_compaction_changes_no_day(tmp_path: Path) -> None:
     table = deltalake.DeltaTable(lake.table)
     assert table.optimize.compact()["numFilesRemoved"] == 6
     assert evaluated(lake.run(backfill=True)) == []
-    # What is evaluated again all the same is read from the new file.
+    # A day that is evaluated again is read from the new file.
     assert evaluated(lake.run(date=on(DAYS[1]), force=True)) == [DAYS[1]]
     assert_frame_equal(
         lake.history().select("period", "metric", "value", "n").sort("period"),
         before.select("period", "metric", "value", "n").sort("period"),
     )
-    # A day more; then its file and that of the others become one.
+    # One more day comes; then its file is merged with the other days' file.
     lake.append(rows(days=1, start=3), partition_by=None)
     assert reasons(lake.run()) == {DAYS[3]: "new"}
     table.update_incremental()
     assert table.optimize.compact()["numFilesRemoved"] == 2
     assert evaluated(lake.run(backfill=True)) == []
     check_values(lake)
-    # Now a row is deleted, and the file has all days.
+    # Now a row of the file with all days is deleted.
     lake.delete("key", 150)
     assert evaluated(lake.run()) == DAYS
     check_values(lake)
@@ -181,7 +181,7 @@ def test_a_compaction_with_a_commit_before_it_that_no_run_has_seen(tmp_path: Pat
     lake.run(backfill=True)
     lake.append(rows(days=1, start=1, seed=5), partition_by=None)
     deltalake.DeltaTable(lake.table).optimize.compact()
-    # One of the rewritten files is new to the history: the periods of all are evaluated.
+    # The history lacks one of the rewritten files, so that the periods of all are evaluated.
     assert evaluated(lake.run()) == DAYS[:2]
     assert lake.history().sort("period")["n"].to_list() == [120, 240]
     check_values(lake)
@@ -330,7 +330,7 @@ def test_a_data_file_that_is_gone(table: Any) -> None:
     lost = DAYS[int(str(key)) // 120]
     assert evaluated(done) == [each for each in DAYS[:3] if each != lost]
     assert set(read_results(done)["n"]) == {120}
-    # One that is lost after its rows were counted takes its own day along, and no other.
+    # A file that is lost after its rows were counted fails its own day only.
     min(files[1:]).unlink()
     done = table.run(backfill=True, force=True)
     assert [len(done.rows), len(done.errors)] == [1, 2], done.errors

@@ -1,4 +1,4 @@
-"""Spans and counters of OpenTelemetry, as its own exporters in memory get them."""
+"""Spans and counters of OpenTelemetry, read from its in-memory exporters."""
 
 import json
 import os
@@ -45,7 +45,7 @@ class Collected(NamedTuple):
 
 @pytest.fixture
 def collected(monkeypatch: pytest.MonkeyPatch) -> Iterator[Collected]:
-    """Providers for this test alone: the real ones can be set once in a process."""
+    """Providers for one test: the global ones can be set only once in a process."""
     exporter, reader = InMemorySpanExporter(), InMemoryMetricReader()
     tracers = TracerProvider()
     tracers.add_span_processor(SimpleSpanProcessor(exporter))
