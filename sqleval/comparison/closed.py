@@ -1,4 +1,4 @@
-"""Tests of a difference whose sums are one statement: DeLong, McNemar, t and Wilcoxon."""
+"""Tests models on the same rows in closed form: DeLong, McNemar, t and Wilcoxon."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from sqleval.inference.wilcoxon import (
     apply_wilcoxon_test,
 )
 
-#: With fewer discordant rows than this, McNemar's test is exact unless asked for otherwise.
+#: With fewer discordant rows than this, McNemar's test is exact unless ``test=`` names another.
 _FEW_DISCORDANT = 25
-#: With fewer differing rows than this, rank sums are far from normal.
+#: With fewer rows that differ, the rank sums are far from normally distributed.
 _FEW_RANKS = 10
-#: Why there is no test of losses of rows, or values of queries.
+#: Note on losses of rows, or values of queries, whose difference is constant.
 _ALIKE = "no test: the {} differ by the same amount in every {}"
-#: Relative errors of sums of equal numbers.
+#: Relative rounding error: smaller differences count as 0.
 _ROUNDING = 1e-13
 
 
@@ -114,17 +114,17 @@ def _compare_mcnemar(pairs: Pairs, request: Request, options: Options) -> pl.Dat
         is_exact = np.full(is_exact.shape, options.test == "mcnemar_exact")
     statistic = np.where(is_exact, exactly.statistic, corrected.statistic)
     p_value = np.where(is_exact, exactly.p_value, corrected.p_value)
-    # Both have the interval of paired rates.
+    # The interval of paired rates belongs to both tests.
     outcome = Outcome(statistic, p_value, corrected.low, corrected.high)
     methods = [TESTS["mcnemar_exact" if each else "mcnemar"] for each in is_exact]
     return _select(pair_counts, pairs, outcome, stderr, pl.Series(methods, dtype=pl.String), note)
 
 
 def _count_effective(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return sums of weights as effective numbers of rows; without weights they stay.
+    """Scale sums of weights to effective numbers of rows; without weights nothing changes.
 
-    The rows of which one model alone is right count as (sum w)^2 / sum w^2 rows, which gives the
-    difference of the sums its variance if the models are equally good; the others in proportion.
+    The discordant rows count as (sum w)^2 / sum w^2 rows, which is right for the variance of the
+    difference if the models are equally good. All other rows are scaled by the same factor.
     """
     counts = ("wins", "losses", "total")
     frame = frame.with_columns(pl.col(name).cast(pl.Float64) for name in counts)
@@ -154,7 +154,7 @@ def _compare_losses(pairs: Pairs, request: Request, options: Options) -> pl.Data
     # Rounding gives equal differences a tiny variance.
     is_alike = moments["variance"].sqrt() <= _ROUNDING * moments["baseline_value"].abs()
     stderr = stderr.to_frame("a").select(pl.when(~is_alike).then("a")).to_series()
-    # A metric of another catalogue may be a mean of gains.
+    # A metric of your own may be a mean of gains, of which higher ones are better.
     sign = 1.0 if request.header["direction"] == "higher" else -1.0
     df = (effective - 1).to_numpy()
     outcome = apply_test(difference.to_numpy(), stderr.to_numpy(), options, sign=sign, df=df)
@@ -224,5 +224,5 @@ def compare_closed(pairs: Pairs, request: Request, test: str, options: Options) 
     return outcomes.with_columns(metric=pl.lit(format_request(request)))
 
 
-#: The tests whose sums are one statement.
+#: The tests of this module.
 CLOSED = tuple(_TESTS)

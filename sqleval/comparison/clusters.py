@@ -1,4 +1,4 @@
-"""Standard errors of differences by the jackknife: each cluster of rows is left out in turn."""
+"""Computes standard errors of differences by the jackknife, which leaves out each cluster once."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from sqleval.catalog.request import Request, format_request
 from sqleval.resampling.cells import Cells
 from sqleval.resampling.replicates import SAMPLE, evaluate_replicates, leave_out_units
 
-#: The blocks into which more clusters than this are put together, in each slice.
+#: A slice with more clusters than this is divided into this many blocks of clusters.
 _MOST_BLOCKS = 200
-#: With fewer clusters, counted as clusters of equal size, the note says that they are few.
+#: With fewer clusters, counted as clusters of equal size, a note warns of few clusters.
 _FEW_CLUSTERS = 10
 
 
 def group_clusters(cells: Cells, keys: Sequence[str]) -> Cells:
-    """Return cells whose slices have up to `_MOST_BLOCKS` blocks of clusters."""
+    """Put clusters together, so that each slice has at most `_MOST_BLOCKS` of them."""
     size = pl.col("unit").n_unique()
     is_large = (size.over(keys) if keys else size) > _MOST_BLOCKS
     block = pl.when(is_large).then(pl.col("unit") % _MOST_BLOCKS + 1).otherwise("unit")
@@ -30,15 +30,15 @@ def group_clusters(cells: Cells, keys: Sequence[str]) -> Cells:
 def leave_out_clusters(
     cells: Cells, requests: Sequence[Request], keys: Sequence[str], over: Sequence[str]
 ) -> pl.DataFrame:
-    """Return the metrics of the sample (replicate 0), and without each cluster (-1, -2 ...).
+    """Return the metrics of all rows (replicate 0), and without each cluster (-1, -2 ...).
 
     Parameters
     ----------
     cells, requests, keys
         As for `evaluate_replicates`.
     over : sequence of str
-        The slice keys without that of models with different rows: all of them lose a cluster at
-        once, as the rows of a user before and after go together.
+        The slice keys without the key ``model`` of models with different rows: a cluster is left
+        out of all models at once, such as the rows of a user before and after a change.
     """
     sample = evaluate_replicates(cells, requests, keys, replicates=0, seed=0)
     if not cells.frame.height:
@@ -52,7 +52,7 @@ def find_jackknife_errors(
     """Return the standard errors of differences, and their degrees of freedom.
 
     With G clusters, the variance is (G - 1) / G times the sum of the squared changes that leaving
-    out a cluster makes. There is none if a difference is undefined without one of the clusters.
+    out a cluster makes. It is NULL if the difference is undefined without one of the clusters.
 
     Parameters
     ----------
@@ -61,15 +61,15 @@ def find_jackknife_errors(
     by : sequence of str
         Slice keys, ``metric`` and ``model``.
     cells : Cells
-        What they come from.
+        The cells from which the differences were computed.
     requests : sequence of Request
         The metrics.
 
     Returns
     -------
     polars.DataFrame
-        ``by``, ``stderr``, ``df``, ``clusters`` and ``defined`` (how many of these can be left
-        out).
+        ``by``, ``stderr``, ``df``, ``clusters`` (their number) and ``defined`` (how many of them
+        leave a defined difference).
 
     References
     ----------
@@ -104,11 +104,11 @@ def find_jackknife_errors(
 
 
 def find_degrees(cells: Cells, keys: Sequence[str], *, by_class: bool) -> pl.DataFrame:
-    """Return the degrees of freedom of the standard error by the jackknife: ``keys`` and ``df``.
+    """Return the degrees of freedom of the jackknife's standard error: ``keys`` and ``df``.
 
-    The variance is a sum of squares of unequal weight if clusters have unequal size. Its degrees of
-    freedom are those of a multiple of chi-square with the same mean and variance, for the mean of
-    independent rows. G clusters of equal size give G - 1.
+    With clusters of unequal size, the variance is a sum of squares of unequal weight. For the mean
+    of independent rows, it is approximated by a multiple of chi-square with the same mean and
+    variance, whose degrees of freedom are returned. G clusters of equal size give G - 1.
 
     Parameters
     ----------
@@ -117,9 +117,9 @@ def find_degrees(cells: Cells, keys: Sequence[str], *, by_class: bool) -> pl.Dat
     keys : sequence of str
         The slice keys.
     by_class : bool
-        Whether the rows of each class count by themselves, as for metrics of ranked scores. The
-        class with the fewest degrees of freedom determines them, and of models with different
-        rows the model.
+        Whether the rows of each class count by themselves, as for metrics of ranked scores. Then
+        the class with the fewest degrees of freedom decides; so does the model with the fewest if
+        models have different rows.
 
     References
     ----------
@@ -131,13 +131,13 @@ def find_degrees(cells: Cells, keys: Sequence[str], *, by_class: bool) -> pl.Dat
     sizes = cells.frame.group_by([*within, "unit"]).agg(size=pl.col("factor").sum())
     total = pl.col("size").sum()
     rest = (total.over(within) if within else total) - pl.col("size")
-    # With shares h of the rows, the variance is the sum of (e / (1 - h))^2 over the clusters, where
-    # e are the residuals of their sums: their variance is h (1 - h), their covariance -h h.
+    # The variance is the sum of (e / (1 - h))^2 over the clusters, where h is a cluster's share of
+    # the rows and e the residual of its sum. Residuals have variance h (1 - h), covariance -h h'.
     odds = pl.col("odds")
     squares, fourth = (odds**2).sum(), (odds**4).sum()
     df = odds.sum() ** 2 / (squares + squares**2 - fourth)
     sizes = sizes.with_columns(odds=pl.when(rest > 0).then(pl.col("size") / rest))
-    # The only cluster of a class leaves none.
+    # If a class has a single cluster, the degrees of freedom are undefined.
     df = pl.when(odds.null_count() == 0).then(df)
     degrees = sizes.group_by(within).agg(df=df) if within else sizes.select(df=df)
     least = pl.when(pl.col("df").null_count() == 0).then(pl.col("df").min())
@@ -145,7 +145,7 @@ def find_degrees(cells: Cells, keys: Sequence[str], *, by_class: bool) -> pl.Dat
 
 
 def write_cluster_note(df: pl.Expr) -> pl.Expr:
-    """Return the note on few clusters, NULL where they are not."""
+    """Return the note on few clusters; NULL where there are enough."""
     few = pl.format(
         "few clusters: they count as {} of equal size, so that only large differences are found",
         (df + 1).round(1),

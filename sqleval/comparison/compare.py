@@ -90,7 +90,7 @@ def check_comparison(
     key_types : mapping
         The slice keys and their types.
     columns : container of str
-        The columns of the result, which are not names for keys.
+        The columns of the result, which no slice key may be called.
     """
     check_options(options)
     check_key_names((name for name in key_types if name != "model"), columns, "a comparison")
@@ -179,7 +179,7 @@ def _compare_groups(
 def measure_differences(
     pairs: Pairs, requests: Sequence[Request], options: Options, *, warn: bool = True
 ) -> pl.DataFrame:
-    """Return the values of models and baseline, the differences and their tests, unadjusted.
+    """Return the values, differences and tests of models, with unadjusted p-values.
 
     Parameters
     ----------
@@ -190,13 +190,14 @@ def measure_differences(
     options : Options
         How models are compared.
     warn : bool
-        Whether to warn of rows and labels without a partner.
+        Whether to warn of rows without a label and labels without a row.
 
     Returns
     -------
     polars.DataFrame
-        The slice keys under reserved names, the columns of a comparison as far as they are known,
-        and ``_stderr``, the standard error of the difference (NULL where a test has none).
+        The slice keys under reserved names, the columns of a comparison (except the adjusted
+        p-value and the verdict), and ``_stderr``, the standard error of the difference (NULL where
+        a test has none).
     """
     data = pairs.data
     chosen = {
@@ -242,7 +243,7 @@ def measure_differences(
 
 
 def note_folds(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return a result whose notes say where values, or what is tested, are not of single folds."""
+    """Note where the values, or the test, are pooled or averaged over folds."""
     method, pooled = pl.col("method"), pl.col("_folds")
     ranked = method.is_in([TESTS[name] for name in RANKS])
     text = (
@@ -257,7 +258,7 @@ def note_folds(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _clip_to_range(frame: pl.DataFrame, requests: Sequence[Request]) -> pl.DataFrame:
-    """Return intervals of differences within what two values of a metric can differ by."""
+    """Clip intervals to the largest difference that two values of a metric can have."""
     widths = {name: high - low for name, (low, high) in find_limits(requests).items()}
     if not widths:
         return frame
@@ -273,7 +274,7 @@ def _clip_to_range(frame: pl.DataFrame, requests: Sequence[Request]) -> pl.DataF
 
 
 def explain_tests(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return differences with ``method`` and ``note``, which says why there is no test."""
+    """Add ``method``, and a ``note`` that says why there is no test."""
     has_test = pl.col("p_value").is_not_null()
     both = pl.concat_str("note", "_note", separator="; ", ignore_nulls=True).replace("", None)
     return frame.with_columns(
@@ -291,8 +292,8 @@ def explain_tests(frame: pl.DataFrame) -> pl.DataFrame:
 def _finish(
     frame: pl.DataFrame, pairs: Pairs, options: Options, catalogue: Catalogue
 ) -> pl.DataFrame:
-    """Adjust the p-values over slices, and add verdicts."""
-    # All rows are one question, and each set of slices is another; so are all groups.
+    """Adjust the p-values for the number of slices, and add verdicts."""
+    # P-values are adjusted together per metric, model and set of slice keys; groups are together.
     joint = pairs.joint
     by = [
         "metric",

@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     from sqleval.inference.libraries import Array
 
 _NUMBERS = ("statistic", "p_value", "low", "high")
-#: Significant digits of values that are not rounding errors.
+#: Significant digits of a value; the digits after them may be rounding errors.
 _DIGITS = 12
-#: The note on an average that weighs the classes, and would weigh the folds.
+#: Note on an average that weighs classes by their rows: the mean over folds does not weigh folds.
 _ALIKE = "mean over folds, which count alike"
-#: Values of the model and of the baseline, instead of those of all rows.
+#: Mean values over folds of the model and the baseline, instead of the values of all rows.
 _MEANS = ("_value", "_baseline_value")
 
 
@@ -69,7 +69,7 @@ def compare_over(pairs: Pairs, tests: Mapping[Request, str], options: Options) -
 
 
 def check_folds(data: Input) -> None:
-    """Raise `DataError` if rows that are not dropped have no fold, the key of ``over=``."""
+    """Raise `DataError` if rows that are not dropped have NULL or NaN in a column of ``over=``."""
     binding = data.binding
     if binding.nulls == "drop":
         return
@@ -94,7 +94,7 @@ def _evaluate_folds(pairs: Pairs, requests: list[Request]) -> pl.DataFrame:
     """Return the metrics per slice, model and fold."""
     data = pairs.data
     folds = tuple(column.name for column in data.binding.over)
-    # Each set of slice keys is divided by the folds, too; the key ``by`` names it without them.
+    # Each set of slice keys is extended by the folds; the key ``by`` still names it without them.
     sets = {name_set((*keys, *folds)): name_set(keys) for keys in data.binding.sets}
     binding = replace(
         data.binding,
@@ -107,14 +107,14 @@ def _evaluate_folds(pairs: Pairs, requests: list[Request]) -> pl.DataFrame:
         plain = [
             replace(request, average=None, reduce=None, named=request.named) for request in requests
         ]
-    # Requests that differ in the average alone are one metric of two classes.
+    # With two classes, requests that differ only in their average are one metric.
     names = pl.DataFrame(
         {"metric": list(map(format_request, plain)), "_named": list(map(format_request, requests))}
     )
     predicate = write_presence(binding, data.binding.over)
     statement = compile_metrics(binding, tuple(dict.fromkeys(plain)), "rows", None, predicate)
     frame = data._replace(binding=binding).run(statement.sql, statement.params)
-    # The statement of the values over all folds has warned.
+    # The statement of the values over all folds has already warned.
     frame = remove_audit(frame, warn=False)
     if sets:
         frame = frame.with_columns(pl.col("by").replace_strict(sets, return_dtype=pl.String))
@@ -123,18 +123,18 @@ def _evaluate_folds(pairs: Pairs, requests: list[Request]) -> pl.DataFrame:
 
 
 def _name_folds(pairs: Pairs) -> dict[str, str]:
-    """Return the reserved names of the columns of folds, which may be called like a model or *."""
+    """Return reserved names for the columns of folds: a column may be called like a model."""
     return {column.name: f"_fold_{i}" for i, column in enumerate(pairs.data.binding.over, start=1)}
 
 
 def _compare(
     pairs: Pairs, group: pl.DataFrame, test: str, options: Options, *, higher: bool
 ) -> pl.DataFrame:
-    """Return the rows of one slice and metric: one per model besides the baseline."""
+    """Compare the models of one slice and metric: one row per model except the baseline."""
     over = list(_name_folds(pairs).values())
     models = list(pairs.models)
     wide = group.pivot("model", index=over, values="value").sort(over)
-    # Not select(), to which a model called * would be all columns.
+    # Not select(): it would read a model called * as all columns.
     table = pl.DataFrame([wide[model] for model in models]).to_numpy()
     others = [model for model in models if model != pairs.baseline]
     columns: dict[str, Any] = {"model": others}
@@ -153,7 +153,7 @@ def _compare(
             differences, share, alternative=options.alternative, ci=options.ci
         )
         columns |= outcome.to_columns()
-        # The interval is that of the mean over folds, which the pooled value can differ from.
+        # The interval belongs to the mean over folds, which can differ from the pooled value.
         has_both = ~np.isnan(differences)
         means = [np.where(has_both, each, np.nan) for each in (table[:, kept], table[:, [place]])]
         columns |= dict(zip(_MEANS, map(_average, means), strict=True))
@@ -182,7 +182,7 @@ def _compare(
 def _compare_ranks(
     ranks: Ranks, test: str, place: int, kept: Sequence[int], ci: float
 ) -> tuple[dict[str, Any], str]:
-    """Return statistic and p-value of a test of ranks, and its note."""
+    """Apply Friedman's or Nemenyi's test; return statistic and p-value, and the note."""
     if test == "friedman":
         friedman = apply_friedman_test(ranks)
         columns = {"statistic": float(friedman.chi_square), "p_value": float(friedman.p_value)}
@@ -197,10 +197,9 @@ def _compare_ranks(
 
 
 def _remove_rounding(values: Array, scale: Array) -> Array:
-    """Return values without digits that depend on the order of additions, as others of this scale.
+    """Round values to `_DIGITS` digits of a scale: later digits depend on the order of additions.
 
-    They would make a difference that is the same in all folds one that varies, and rank models
-    that are equal.
+    Such digits would make a constant difference vary between folds, and rank equal models.
     """
     largest = np.nanmax(np.abs(scale), initial=0.0)
     if not 0 < largest < np.inf:
@@ -209,14 +208,14 @@ def _remove_rounding(values: Array, scale: Array) -> Array:
 
 
 def _average(values: Array) -> Array:
-    """Return the mean of each column without its NaN; NaN where there is no value."""
+    """Return the mean of each column, skipping NaN; NaN for a column without a value."""
     used = (~np.isnan(values)).sum(axis=0)
     return np.where(used > 0, np.nansum(values, axis=0) / np.maximum(used, 1), np.nan)
 
 
 def _compute_test_share(rows: pl.DataFrame, over: list[str]) -> float:
-    """Return the rows that a fold tests per row that trains, on average."""
-    # The folds of a repeat partition its rows: the rows of all other folds train.
+    """Return the mean ratio of test rows to training rows of a fold."""
+    # The folds of a repeat partition its rows: the training rows are those of all other folds.
     repeat = pl.col("n").sum().over(over[:-1]) if len(over) > 1 else pl.col("n").sum()
     counts = rows.select(n=pl.col("n"), rest=repeat - pl.col("n"))
     shares = [n / rest if rest > 0 else np.nan for n, rest in counts.iter_rows()]

@@ -11,16 +11,16 @@ from sqleval.comparison.pairs import Pairs
 from sqleval.errors import RequestError
 from sqleval.resampling.cells import Input
 
-#: The name of what a group is compared with.
+#: The baseline's name in the result.
 OTHERS = "all other rows"
-#: The key that tells a group from the others, and its values.
+#: Name and values of the key that tells a group's rows from all other rows.
 _SIDE, _GROUP, _REST = "_side_of_group", "group", "others"
 
 
 def check_groups(data: Input, groups: str, *, others: bool) -> None:
-    """Raise `RequestError` if the rows of a column's groups cannot be compared.
+    """Raise `RequestError` if the groups of a column cannot be compared.
 
-    With ``others``, options are given that name models.
+    ``others`` says whether an option for models (``baseline=``, ``model=``, ``key=``) is set.
     """
     if others:
         raise RequestError("groups= compares each group with all other rows: baseline=, model= and "
@@ -34,7 +34,7 @@ def check_groups(data: Input, groups: str, *, others: bool) -> None:
 
 
 def divide_groups(data: Input, groups: str) -> dict[str, Pairs]:
-    """Return each group, and its rows as a model beside all other rows as the baseline.
+    """Return, for each group, a pair of models: the group's rows, and all other rows as baseline.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Ranks models by a metric, and marks those that are not shown to differ from the best."""
+"""Ranks models by a metric, and marks models that no test shows to differ from the best."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def create_leaderboard(
     RequestError
         If an option does not fit the input or a metric.
     """
-    # Of the default metrics, those that have a best model.
+    # Keep the default metrics for which higher or lower is better.
     requests = [e for e in requests if e.named or e.header["direction"] != "none"]
     data, options = match_by_cluster(data, options)
     check_comparison(data, requests, options, key_types, COLUMNS)
@@ -74,7 +74,7 @@ def build_leaderboard(data: Input, requests: Sequence[Request], options: Options
     frame = evaluate_slices(pairs, requests, (), options)
     sign = pl.col("metric").replace_strict(signs, return_dtype=pl.Float64)
     frame = frame.with_columns(_merit=pl.col("value") * sign)
-    # Of equal values the model that was named first.
+    # Ties go to the model named first.
     order = {name: place for place, name in enumerate(models)}
     place = pl.col("model").replace_strict(order, return_dtype=pl.Int64)
     frame = frame.with_columns(_place=place)
@@ -99,7 +99,7 @@ def build_leaderboard(data: Input, requests: Sequence[Request], options: Options
         frame = frame.join(other, on=by, how="left", nulls_equal=True, maintain_order="left")
     ranking = note_folds(frame.with_columns(note=pl.coalesce("note", "_why")))
     ranking = _mark(ranking, on, options)
-    # Slices in the order of a result, then metrics in that of the request.
+    # Slices are in the order of a result, then metrics in the order of the request.
     metrics = [format_request(request) for request in requests]
     number = pl.col("metric").replace_strict(metrics, range(len(metrics)), return_dtype=pl.Int64)
     row = pl.col("_row").min()
@@ -112,17 +112,17 @@ def build_leaderboard(data: Input, requests: Sequence[Request], options: Options
 
 
 def _mark(frame: pl.DataFrame, on: Sequence[str], options: Options) -> pl.DataFrame:
-    """Return models with their rank, the adjusted p-value, and whether they tie with the best."""
+    """Add the rank of models, the adjusted p-value, and whether a model ties with the best."""
     frame = add_adjusted_p_values(frame, options.adjust, by=list(on))
     is_best = pl.col("model") == pl.col("baseline")
-    # Equal values have no test where the rows rank alike, and are tied all the same.
+    # Models with equal values are tied even if there is no test, because their rows rank alike.
     is_equal = (pl.col("_merit") == pl.col("_merit").max().over(on)) & (
         pl.col("model") != pl.col("baseline")
     )
     is_tied = is_equal | (pl.col("p_adjusted") >= 1 - options.ci)
     frame = frame.with_columns(
         rank=pl.col("_merit").rank("min", descending=True).over(on).cast(pl.Int64),
-        # The best itself is tied if another model is.
+        # The best model is tied as soon as another model ties with it.
         is_tied=pl.when(is_best).then(is_tied.any().over(on)).otherwise(is_tied),
     )
     apart = pl.format(

@@ -1,4 +1,4 @@
-"""Long tables: a row per model and key becomes a row per key with a score per model."""
+"""Pivots long tables: a row per model and key becomes a row per key with a score per model."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sqleval.comparison.options import Options
 from sqleval.errors import DataError, RequestError
 from sqleval.resampling.cells import Input
 
-#: A column with more values names rows, and not models.
+#: A column with more values is taken for a key of rows, not for names of models.
 _MOST_MODELS = 50
 
 
@@ -27,7 +27,7 @@ def _find(data: Input, name: str, option: str) -> tuple[Column, Columns]:
 
 
 def find_model(data: Input, name: str, option: str) -> Column:
-    """Return the column that names the models, or groups, of rows."""
+    """Return the column that names the model, or the group, of each row."""
     column, _ = _find(data, name, option)
     if column.kind in ("interval", "nested"):
         when = "with paired=False " if option == "model" else ""
@@ -38,13 +38,13 @@ def find_model(data: Input, name: str, option: str) -> Column:
 
 
 def check_keyed(binding: Binding, option: str) -> None:
-    """Raise `RequestError` if a column of models, or groups, cannot be the last slice key."""
+    """Raise `RequestError` if an input with sets of keys or periods is compared by a column."""
     if binding.sets or binding.period:
         raise RequestError(f"{option} goes with plain slice keys, not with sets=")
 
 
 def list_models(data: Input, column: Column, option: str = "model") -> list[str]:
-    """Return the models, or groups, that a column names, in alphabetical order."""
+    """Return the values of a column of models, or groups, in alphabetical order."""
     binding = data.binding
     plural = "models" if option == "model" else option
     name = f"CAST(s.{quote(column.name)} AS VARCHAR)"
@@ -65,18 +65,18 @@ def list_models(data: Input, column: Column, option: str = "model") -> list[str]
 
 
 def _reading(data: Input, *names: str) -> Input:
-    """Return the input with further columns among those that are read."""
+    """Return an input that also reads these columns."""
     source = data.source.add_columns(data.source.relation, [], names)
     return data._replace(source=source)
 
 
 def key_by_model(data: Input, model: str) -> tuple[Input, list[str]]:
-    """Return the input with a column of models as its last slice key, and the models.
+    """Make the column of models the last slice key; return the input and the models.
 
     Raises
     ------
     RequestError
-        If the input has sets of keys or periods, or the column cannot be a slice key as a text.
+        If the input has sets of keys or periods, or the column's type cannot be a slice key.
     """
     binding = data.binding
     check_keyed(binding, "model= with paired=False")
@@ -98,14 +98,15 @@ def check_long(binding: Binding) -> None:
 
 
 def match_by_cluster(data: Input, options: Options) -> tuple[Input, Options]:
-    """Return the input and options with the key as a cluster, where each class has a score.
+    """Make the key a cluster if each class has a score: the input and options are returned.
 
-    The rows of a key are then left out, or drawn, together: as with scores of a row, in columns.
+    The rows of a key are then left out, or drawn, together, as if the models' scores were columns
+    of one row.
 
     Raises
     ------
     RequestError
-        If the key does not exist, or there are clusters beside it.
+        If the key does not exist, or ``cluster=`` is set, too.
     """
     if options.key is None or not data.binding.classes:
         return data, options
@@ -116,7 +117,7 @@ def match_by_cluster(data: Input, options: Options) -> tuple[Input, Options]:
 
 
 def keep_matched(data: Input, model: str, key: str) -> Input:
-    """Return the input whose scores of classes are NULL in keys without a row of every model.
+    """Set the scores of classes to NULL for keys that lack a row of some model.
 
     Raises
     ------
@@ -159,9 +160,9 @@ def keep_matched(data: Input, model: str, key: str) -> Input:
 
 
 def pivot_models(data: Input, model: str, key: str) -> Input:
-    """Return the input with a row per key and the models' scores as its columns.
+    """Pivot the input: a row per key, and a column of scores per model.
 
-    Rows of a key without a row of every model have a missing score; they are dropped and counted.
+    A key that lacks a row of some model has a missing score; it is dropped and counted.
 
     Raises
     ------
@@ -234,7 +235,7 @@ def _check_unique(data: Input, model: Column, key: Column) -> None:
 
 
 def _check_alike(data: Input, key: Column, others: Sequence[str]) -> None:
-    """Raise if the rows of a key differ in what all models share: they would not be matched."""
+    """Raise if the rows of a key differ in a column that all models share, such as the label."""
     binding: Binding = data.binding
     name, label = (f"s.{quote(column.name)}" for column in (key, binding.role["label"]))
     shared = ", ".join(f"s.{quote(other)}" for other in others)

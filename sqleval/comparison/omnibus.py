@@ -1,4 +1,4 @@
-"""Tests of all models at once on the same rows: several areas, several rates."""
+"""Tests several models at once on the same rows: their areas, or their rates."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ AT_ONCE = ("delong_joint", "cochran_q")
 
 
 def compare_at_once(pairs: Pairs, request: Request, test: str) -> pl.DataFrame:
-    """Return statistic and p-value of a test of all models, in a row for each but the baseline.
+    """Return statistic and p-value of a test of all models, in a row per model except the baseline.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ def compare_at_once(pairs: Pairs, request: Request, test: str) -> pl.DataFrame:
     areas = "weighted_delong" if is_weighted else "delong"
     name = areas if is_area else "discordant_rows"
     parts: list[pl.DataFrame] = []
-    # Each two models once: all but the first, then all but the first two ...
+    # Each pair of models once: the first with all later ones, then the second ...
     for place, first in enumerate(pairs.names[:-1]):
         other = pairs._replace(baseline=first)
         items = other.list_scores() if is_area else other.list_decisions(request)
@@ -66,7 +66,7 @@ def compare_at_once(pairs: Pairs, request: Request, test: str) -> pl.DataFrame:
 
 
 def _test(group: pl.DataFrame, names: tuple[str, ...], *, is_area: bool) -> Omnibus:
-    """Return the outcome for a slice, from the rows of each two models."""
+    """Test the models of a slice, from one row per pair of models."""
     at = {name: i for i, name in enumerate(names)}
     values, matrix = np.full(len(names), np.nan), np.zeros((len(names), len(names)))
     for row in group.iter_rows(named=True):

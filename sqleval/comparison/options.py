@@ -1,4 +1,4 @@
-"""The options of a comparison, and the test of a difference that they ask for."""
+"""The options of a comparison: checks them, and applies the test that they choose."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Options(NamedTuple):
-    """How models are compared; see `Predictions.compare`."""
+    """Options of a comparison, as `Predictions.compare` describes them."""
 
     baseline: str | None = None
     test: str | None = None
@@ -43,7 +43,7 @@ class Options(NamedTuple):
 
 
 def check_options(options: Options) -> None:
-    """Raise `RequestError` if an option has no such value, `MissingExtra` without SciPy."""
+    """Raise `RequestError` if an option has a wrong value, `MissingExtra` without SciPy."""
     load_library("special")
     level, margin = cast("object", options.ci), cast("object", options.margin)
     if level is None:
@@ -63,7 +63,7 @@ def check_options(options: Options) -> None:
 
 
 def find_baseline(models: Sequence[str], baseline: str | None) -> str:
-    """Return the model that the others are compared with: the first one if none is named."""
+    """Return the model that the others are compared with; the first one by default."""
     if len(models) < 2:
         raise RequestError(
             "two models are needed: score={'a': column, 'b': column} "
@@ -81,7 +81,7 @@ def find_baseline(models: Sequence[str], baseline: str | None) -> str:
 def apply_test(
     difference: Array, stderr: Array, options: Options, sign: Array | float = 1.0, df: Any = None
 ) -> Outcome:
-    """Return the outcome for a difference with a standard error, by the margin if there is one.
+    """Test a difference by its standard error, against the margin if there is one.
 
     Parameters
     ----------
@@ -90,9 +90,9 @@ def apply_test(
     options : Options
         Level, alternative and margin.
     sign : array or float
-        1 where a higher value is better, -1 where a lower one is: what not to be inferior means.
+        1 where higher is better, -1 where lower is better. Non-inferiority depends on it.
     df : array, optional
-        Degrees of freedom; without them the test is that of the normal distribution.
+        Degrees of freedom of a t-test; a z-test without them.
     """
     if options.margin is None:
         call: dict[str, Any] = {"alternative": options.alternative, "ci": options.ci}

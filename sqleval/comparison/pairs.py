@@ -1,4 +1,4 @@
-"""Statements over the rows of two models: sums from which the tests of a difference follow."""
+"""Writes and runs statements over the rows of two models, whose sums the tests need."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ class QueryPairs(NamedTuple):
     Attributes
     ----------
     ctes : dict of str to str
-        The CTEs; ``_usable_rows``, the last, has a row per query.
+        The CTEs. The last one, ``_usable_rows``, has a row per query.
     params : mapping of str to value
-        Their parameters.
+        The parameters of the CTEs.
     columns : dict of str to str
-        Its columns of the values, by model.
+        By model, the column of ``_usable_rows`` with the model's values.
     """
 
     ctes: dict[str, str]
@@ -63,7 +63,7 @@ class Pairs(NamedTuple):
 
     @property
     def joint(self) -> Binding:
-        """The binding without the key ``model``, in which the models' scores are columns."""
+        """The binding whose rows hold all models' scores as columns, without the key ``model``."""
         binding = self.data.binding
         if not binding.models:
             return replace(binding, by=binding.by[:-1])
@@ -71,7 +71,7 @@ class Pairs(NamedTuple):
 
     @property
     def models(self) -> Mapping[str, Mapping[str, Column]]:
-        """Each model: its columns within a statement, and the user's columns."""
+        """By model, the user's columns under their names within a statement."""
         named = (f"score_{i}" for i, _ in enumerate(self.data.binding.mapped_columns, start=1))
         return {
             model: dict(zip(islice(named, len(columns)), columns, strict=True))
@@ -81,7 +81,7 @@ class Pairs(NamedTuple):
     def run(
         self, name: str, items: Mapping[str, Mapping[str, str]], queries: QueryPairs | None = None
     ) -> pl.DataFrame:
-        """Run a file of `sql/base` per slice (under the keys' reserved names) and model.
+        """Run a file of `sql/base` per slice and model; slice keys have their reserved names.
 
         Parameters
         ----------
@@ -91,11 +91,11 @@ class Pairs(NamedTuple):
             The columns of ``pairs`` (or ``losses``) per model, as SQL over the rows; ``weight`` is
             added.
         queries : QueryPairs, optional
-            What takes the place of the rows for a metric of a ranking.
+            For a metric of a ranking, the values of queries, which replace the rows.
         """
         joint = self.joint
         joint_input = replace_input(self.data, joint)
-        # A partition by a single model would cost half as much again.
+        # Partitioning by a single model would make the statement half as slow again.
         is_one = len(items) == 1
         keys = joint.keys if is_one else (*joint.keys, "model")
         home = "losses" if "losses" in _list_reads(name) else "pairs"
@@ -128,7 +128,7 @@ class Pairs(NamedTuple):
         return frame
 
     def count_rows(self) -> pl.DataFrame:
-        """Return the number of rows per slice as the audit counts them: missing values too."""
+        """Return the number of rows per slice as the audit does, including missing values."""
         joint = self.joint
         ctes = write_rows(joint, None)
         size = "COUNT(*)"
@@ -142,9 +142,9 @@ class Pairs(NamedTuple):
         return replace_input(self.data, joint).run(counted)
 
     def rename_keys(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """Return a result with the slice keys under their reserved names.
+        """Rename the slice keys of a result to their reserved names.
 
-        The user's names could be those of any column of a comparison.
+        A key of the user's may be called like a column of a comparison.
         """
         return frame.rename(dict(zip(self.joint.key_names, self.joint.keys, strict=True)))
 
@@ -173,7 +173,7 @@ class Pairs(NamedTuple):
         }
 
     def list_losses(self, request: Request) -> dict[str, dict[str, str]]:
-        """Return the loss of a row and that of the baseline, per model."""
+        """Return the loss of a row and the baseline's loss, per model."""
         (baseline_score,) = self.models[self.baseline]
         baseline_loss = self._write_loss(request, baseline_score)
         return {
@@ -183,7 +183,7 @@ class Pairs(NamedTuple):
         }
 
     def write_queries(self, request: Request) -> QueryPairs:
-        """Return the values of a ranking's metric by query, where every model has one."""
+        """Return a ranking's metric by query, for queries in which every model has a value."""
         binding, cluster = self.data.binding, self.data.cluster
         values = write_query_values(binding, [request], write_presence(binding), cluster)
         (value,) = values.columns.values()
@@ -208,7 +208,7 @@ class Pairs(NamedTuple):
         return QueryPairs(ctes, values.params, columns)
 
     def list_query_losses(self, queries: QueryPairs) -> dict[str, dict[str, str]]:
-        """Return the value of a query and that of the baseline, per model."""
+        """Return the value of a query and the baseline's value, per model."""
         baseline = queries.columns[self.baseline]
         return {
             str(model): {"loss": column, "baseline_loss": baseline}
@@ -217,7 +217,7 @@ class Pairs(NamedTuple):
         }
 
     def _write_loss(self, request: Request, name: str) -> str:
-        """Return the SQL of a row's loss, for the score (or prediction) in a column."""
+        """Return the SQL of a row's loss, from the score or prediction in this column."""
         step = find_loss_step(request)
         assert step is not None
         relation, column = step
@@ -249,9 +249,9 @@ def _list_reads(name: str) -> Sequence[str]:
 
 
 def write_presence(binding: Binding, folds: Sequence[Column] = ()) -> str | None:
-    """Return the condition that no model's value is missing, where such rows are dropped.
+    """Return the condition that every model has a value; None unless other rows are dropped.
 
-    With ``folds``, the columns of ``over=``, no fold is missing either.
+    With ``folds``, the columns of ``over=``, every row must have a fold as well.
     """
     if binding.nulls != "drop" or not binding.models:
         return None
@@ -264,7 +264,7 @@ def replace_input(data: Input, binding: Binding) -> Input:
 
 
 def find_loss_step(request: Request) -> tuple[Relation, str] | None:
-    """Return the step and column whose mean a metric is; None for another metric."""
+    """Return the step and column of which a metric is the mean; None if it is no such mean."""
     relation = request.relation
     if len(relation.reads) != 1 or "stderr" not in relation.columns:
         return None
@@ -275,7 +275,7 @@ def find_loss_step(request: Request) -> tuple[Relation, str] | None:
     means = set(step.header.get("means") or ())
     used = {column.name for column in value.find_all(exp.Column)} & means
     ratio = value.unalias()
-    # A ratio of two sums, such as PCOC, is no mean: its test would have the scale of the first sum.
+    # A ratio of two other sums, such as PCOC, is no mean: a test would be on the numerator's scale.
     is_mean = isinstance(ratio, exp.Div) and _is_sum_of_weights(ratio.expression)
     return (step, used.pop()) if is_mean and len(used) == 1 else None
 
@@ -298,7 +298,7 @@ def write_label(binding: Binding) -> str:
 
 
 def write_decision(binding: Binding, request: Request, columns: Mapping[str, Column]) -> str:
-    """Return the SQL of the prediction of a model, by its scores or prediction in columns."""
+    """Return the SQL of a model's prediction, from the columns of its scores or prediction."""
     if binding.classes:
         return write_predicted_class(binding, list(columns))
     ((name, column),) = columns.items()

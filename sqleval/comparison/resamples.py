@@ -1,4 +1,4 @@
-"""Compares models by replicates: the bootstrap, or of clusters the jackknife."""
+"""Compares models by the bootstrap, or by the jackknife of clusters."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ from sqleval.resampling.values import (
 if TYPE_CHECKING:
     from sqleval.inference.libraries import Array
 
-#: More units than cells or blocks can have.
+#: An offset of a model's units: more than the cells or blocks of one model.
 _UNITS_PER_MODEL = 2**29
-#: Relative errors of sums of equal numbers.
+#: Relative rounding error: smaller differences count as 0.
 _ROUNDING = 1e-13
 
 
@@ -65,7 +65,7 @@ def compare_resampled(
     *,
     jackknife: bool = False,
 ) -> pl.DataFrame:
-    """Return statistic, p-value and interval of differences by the bootstrap or the jackknife.
+    """Test differences by the bootstrap or the jackknife: statistic, p-value and interval.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ def count_paired(
 ) -> Cells:
     """Count the rows with equal scores (or decisions) of all models.
 
-    ``limits`` are those of `count_cells` on the number of cells.
+    ``limits`` are the arguments of `count_cells` that limit the number of cells.
     """
     binding, models = pairs.data.binding, pairs.models
     if binding.has_queries:
@@ -165,7 +165,7 @@ def _count_paired_queries(pairs: Pairs, request: Request, *, is_large: bool) -> 
 
 
 def _number_by_model(cells: Cells, model: str) -> Cells:
-    """Return cells whose units are drawn per model: equal numbers would get equal draws."""
+    """Number units differently for each model, because equal numbers get equal draws."""
     place = pl.col(model).cast(pl.String).rank("dense").cast(pl.Int64)
     unit = pl.col("unit").cast(pl.Int64) + place * _UNITS_PER_MODEL
     return cells._replace(frame=cells.frame.with_columns(unit=unit))
@@ -180,7 +180,7 @@ def _subtract(drawn: pl.DataFrame, pairs: Pairs) -> pl.DataFrame:
         baseline_values, on=on, how="left", nulls_equal=True
     )
     difference, size = pl.col("value") - pl.col("own"), pl.col("own").abs()
-    # Equal values of two models differ by the order in which the engine adds them up.
+    # Equal values of two models can differ by the order in which the engine adds numbers.
     is_zero = size.is_finite() & (difference.abs() <= _ROUNDING * size)
     return differences.with_columns(value=pl.when(is_zero).then(0.0).otherwise(difference))
 
@@ -192,7 +192,7 @@ def _summarize_bootstrap(
     requests: Sequence[Request],
     options: Options,
 ) -> pl.DataFrame:
-    """Return what `_test` needs of each difference, from the replicates of the bootstrap."""
+    """Summarize the bootstrap's replicates of each difference for `_test`."""
     keys = list(pairs.joint.keys)
     by = [*keys, "metric", "model"]
     differences = _subtract(drawn, pairs)
@@ -238,7 +238,7 @@ def _summarize_bootstrap(
 
 
 def _is_of_classes(request: Request, task: str) -> bool:
-    """Return whether a metric is made of shares of classes: the smallest one is its sample size."""
+    """Return whether a metric is made of class rates, so that the smallest class is its size."""
     if TASKS[task].has_two_classes:
         return request.header.get("test") != "mcnemar" and find_loss_step(request) is None
     return request.depends_on("score_counts")
@@ -247,7 +247,8 @@ def _is_of_classes(request: Request, task: str) -> bool:
 def _count_degrees(cells: Cells, keys: Sequence[str], *, by_class: bool) -> pl.DataFrame:
     """Return the degrees of freedom of standard errors per slice: ``keys`` and ``df``.
 
-    One less than the rows or clusters; of models with different rows, of the one with the fewest.
+    They are the number of rows or clusters minus 1. With different rows, the model with the fewest
+    decides.
     """
     within = [*keys, *(["model"] if "model" in cells.keys else [])]
     sizes = cells.count_units([*within, *(["label"] if by_class else [])])
@@ -262,7 +263,7 @@ def _summarize_jackknife(
     requests: Sequence[Request],
     options: Options,
 ) -> pl.DataFrame:
-    """Return what `_test` needs of each difference, from the values without each cluster."""
+    """Summarize the values without each cluster of each difference for `_test`."""
     keys = list(pairs.joint.keys)
     by = [*keys, "metric", "model"]
     errors = find_jackknife_errors(_subtract(drawn, pairs), by, cells, requests)
@@ -293,7 +294,7 @@ def _summarize_jackknife(
 def _warn_of_change(
     summary: pl.DataFrame, differences: pl.DataFrame, values: pl.DataFrame
 ) -> pl.DataFrame:
-    """Return a summary whose notes say where rounded scores change the metric of a model."""
+    """Add a note where the rounding of scores changes a model's metric."""
     by = summary.columns[: summary.columns.index("model") + 1]
     sample = differences.filter(pl.col("replicate") == SAMPLE)
     sample = sample.select(*by, _rounded=pl.col("value") + pl.col("own"), _own="own")
@@ -321,7 +322,7 @@ def _test(
     Parameters
     ----------
     summary : polars.DataFrame
-        Slice keys, ``metric``, ``model``, ``shift`` (what corrects the difference for bias),
+        Slice keys, ``metric``, ``model``, ``shift`` (the correction of the difference for bias),
         ``stderr`` (NULL if there is no test), ``df``, ``_method``, ``_note`` and ``_bits`` (of
         rounded scores).
     values : polars.DataFrame
@@ -337,7 +338,7 @@ def _test(
     )
     signs = find_signs(differences["metric"].unique(), requests[0].catalogue)
     sign = differences.select(pl.col("metric").replace_strict(signs, return_dtype=pl.Float64))
-    # Biases of two models cancel, or do not: both differences are in the interval.
+    # The biases of two models may cancel or not: the interval covers both differences.
     centre = (differences["difference"] + differences["shift"] / 2).to_numpy()
     apply = partial(
         apply_test, stderr=differences["stderr"].to_numpy(), options=options,
@@ -352,10 +353,10 @@ def _test(
 def _widen(
     outcome: Outcome, centre: Array, bound: Array, apply: Callable[[Array], Outcome]
 ) -> Outcome:
-    """Return the outcome for differences that bins leave open by a bound.
+    """Widen the outcome for differences that bins make uncertain by a bound.
 
-    The interval contains those of all differences within the bound, and the p-value is the largest
-    of theirs: that of an end, or of 0.
+    The interval contains the intervals of all differences within the bound. The p-value is the
+    largest of all those differences: it belongs to an end of the bound, or to 0.
     """
     if not bound.any():
         return outcome

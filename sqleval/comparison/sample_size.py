@@ -1,4 +1,4 @@
-"""How many rows show a difference, and how small a difference the rows at hand could show."""
+"""Computes how many rows a difference needs, and the smallest difference that the rows can show."""
 
 from __future__ import annotations
 
@@ -38,21 +38,21 @@ COLUMNS: Mapping[str, Any] = {
     "n": pl.Int64, "detectable_difference": pl.Float64, "difference": pl.Float64,
     "rows_needed": pl.Int64, "method": pl.String, "note": pl.String,
 }  # fmt: skip
-#: Nobody collects more rows than this.
+#: A larger number of rows is not reported.
 _MOST_ROWS = 1e15
 
 
 class Aim(NamedTuple):
-    """What a test shall show.
+    """The difference that a test must detect, and the power it must have.
 
     Attributes
     ----------
     difference : float or None
         The difference that matters.
     power : float
-        With what probability the test shows it.
+        The probability that the test detects it.
     correlation : float or None
-        Of the errors of two models, where there is one model at hand; 0 if None.
+        The correlation of two models' errors, if the input has one model; 0 if None.
     """
 
     difference: float | None
@@ -162,7 +162,7 @@ def _compute(data: Input, requests: Sequence[Request], options: Options, aim: Ai
 
 
 def _has_formula(data: Input, request: Request) -> bool:
-    """Whether the standard error of a metric follows from its counts or its own formula."""
+    """Whether a metric has a standard error in closed form, from its counts or its formula."""
     binding = data.binding
     is_plain = not (binding.is_weighted or binding.has_counts or data.cluster or binding.state)
     file = request.catalogue.find_interval(request.name)
@@ -173,7 +173,7 @@ def _has_formula(data: Input, request: Request) -> bool:
 def _measure_single(
     data: Input, requests: Sequence[Request], options: Options, correlation: float
 ) -> pl.DataFrame:
-    """Return the values of one model, and the standard error of the difference from a like one."""
+    """Return one model's values, and the standard error of the difference from a model alike."""
     by_formula = [request for request in requests if _has_formula(data, request)]
     drawn = [request for request in requests if request not in by_formula]
     parts: list[pl.DataFrame] = []
@@ -186,12 +186,12 @@ def _measure_single(
     place = pl.col("metric").replace_strict(order, range(len(order)), return_dtype=pl.Int64)
     keys = list(data.binding.keys)
     if keys and len(parts) > 1:
-        # Slice by slice, as the statement has them, and metric by metric within.
+        # Order by slice, as the statement does, then by metric.
         frame = frame.with_row_index("_row").with_columns(_slice=pl.col("_row").min().over(keys))
         frame = frame.with_columns(_place=place).sort("_slice", "_place").drop("_row", "_slice")
     elif len(parts) > 1:
         frame = frame.with_columns(_place=place).sort("_place")
-    # Variances of two models that vary alike add up, less what they share.
+    # The variance of a difference of two values: 2 s^2 minus twice their covariance.
     factor = (2 * (1 - correlation)) ** 0.5
     shared = f"{correlation:g} correlated" if correlation else "different rows"
     texts = ["_method", pl.lit(f"two models alike, {shared}"), "_folds"]
@@ -213,7 +213,7 @@ def _measure_by_formula(data: Input, requests: Sequence[Request], options: Optio
     rate = pl.col("_successes") / trials
     stderr = pl.coalesce("_stderr", (rate * (1 - rate) / trials).sqrt())
     is_rate = trials.is_not_null()
-    # Not the scale of the interval, which the standard error has nothing to do with.
+    # Leave out the scale of the interval: the standard error does not depend on it.
     how = method.str.extract("(delong|delta method|normal)")
     keeps_note = pl.col("value").is_null() | (pl.col("note") == FEW_ROWS)
     return frame.with_columns(

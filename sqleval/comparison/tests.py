@@ -1,4 +1,4 @@
-"""The tests of a difference, by name: what each needs, and which is the best one for a metric."""
+"""Names the tests of a difference, and chooses the best one that fits a metric and an input."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sqleval.compiler.substitution import averages_folds
 from sqleval.errors import RequestError
 from sqleval.resampling.cells import Input
 
-#: The tests, and what each is in the words of `method`.
+#: The tests, and the text of each in the column ``method``.
 TESTS = {
     "delong": "DeLong, paired",
     "mcnemar": "McNemar, corrected for continuity",
@@ -29,11 +29,11 @@ TESTS = {
     "newcombe": "score test of two rates, Newcombe's interval",
     "welch_t": "Welch's t-test of row losses",
 }
-#: Those of models with different rows, in the words of `method`.
+#: The tests of models with different rows, and the text of each in ``method``.
 UNPAIRED = {
     "delong": "DeLong, different rows", "newcombe": TESTS["newcombe"], "welch_t": TESTS["welch_t"],
 }  # fmt: skip
-#: Tests over the keys of ``over=``, which take any metric.
+#: Tests over folds or data sets (``over=``); they take any metric.
 OVER = ("corrected_t", "friedman", "nemenyi")
 #: Tests of all models at once, which ask whether any of them differ.
 OMNIBUS = ("delong_joint", "cochran_q", "friedman")
@@ -41,22 +41,22 @@ OMNIBUS = ("delong_joint", "cochran_q", "friedman")
 WITHOUT_MARGIN = ("wilcoxon", "delong_joint", "cochran_q", *OVER)
 #: Tests that ask whether models differ, and not which one is better.
 TWO_SIDED = (*OMNIBUS, "nemenyi")
-#: Those of ranks over folds.
+#: Tests of ranks over folds.
 RANKS = ("friedman", "nemenyi")
-#: The note where a class has fewer rows than `MIN_PAIRS`; DeLong's paired test has the same.
+#: Note where a class has fewer rows than `MIN_PAIRS`, as in the SQL of DeLong's paired test.
 FEW_ROWS_OF_A_CLASS = "few rows of a class: the test may find a difference too often"
 #: The tests in closed form that take sampling weights.
 WEIGHTED = {
     "delong", "delong_joint", "mcnemar", "paired_t", "newcombe", "welch_t",
 }  # fmt: skip
-#: What `method` adds where rows have weights.
+#: Added to ``method`` if rows have weights.
 LINEARISED = ", linearised"
 
 
 def name_test(
     test: str, *, paired: bool = True, weighted: bool = False, queries: bool = False
 ) -> str:
-    """Return a test in the words of `method`.
+    """Return the text of a test in the column ``method``.
 
     Parameters
     ----------
@@ -85,14 +85,14 @@ def find_allowed(request: Request, data: Input, *, paired: bool = True) -> list[
     """Return the tests that can compare two models by a metric, the best one first."""
     binding = data.binding
     allowed: list[str] = []
-    # The tests in closed form are of all rows as one, and not of a mean over folds.
+    # Tests in closed form pool all rows; they do not test a mean over folds.
     takes_rows_once = not (binding.has_counts or data.cluster or binding.state is not None)
     if takes_rows_once and not averages_folds(request, binding):
         allowed = [*(_list_paired if paired else _list_unpaired)(request, binding)]
     if binding.is_weighted:
         allowed = [test for test in allowed if test in WEIGHTED]
     allowed += ["bootstrap"] if data.cluster is None else ["jackknife", "bootstrap"]
-    # These tests compare the values of folds, and not what is reduced from them.
+    # Tests over folds compare the folds' values, not a reduction of them.
     takes_folds = paired and request.reduce in (None, "mean")
     return [*allowed, *OVER] if binding.over and takes_folds else allowed
 
@@ -170,9 +170,9 @@ def choose_test(request: Request, data: Input, test: str | None, *, paired: bool
 
 
 def _refuse_weighted_folds(request: Request, data: Input) -> None:
-    """Raise `RequestError` if a metric weighs the folds by their rows, and nothing else.
+    """Raise `RequestError` if the rows of folds are the only weights of a weighted average.
 
-    With several classes the weights are those of the classes, and the note says how folds count.
+    With several classes it weighs the classes, and a note says how folds count.
     """
     if request.average == "weighted" and not data.binding.has_several_classes:
         raise RequestError(

@@ -1,4 +1,4 @@
-"""Tests of models with different rows in closed form: two rates, two means, two areas."""
+"""Tests models with different rows in closed form: two rates, two means, two areas."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from sqleval.inference.two_rates import (
     apply_two_rates_test,
 )
 
-#: Relative errors of sums of equal numbers.
+#: Relative rounding error: smaller differences count as 0.
 _ROUNDING = 1e-13
 _CERTAIN = "an area of 0 or 1 has no standard error: the test may find a difference too often"
 
 
 def compare_unpaired(pairs: Pairs, tests: Mapping[Request, str], options: Options) -> pl.DataFrame:
-    """Return statistic, p-value, interval and standard error of differences of independent values.
+    """Test differences of independent values: statistic, p-value, interval and standard error.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def compare_unpaired(pairs: Pairs, tests: Mapping[Request, str], options: Option
         method = name_test(test, paired=False, weighted=is_weighted, queries=queries)
         columns |= {"_method": pl.lit(method), "_note": note, "_weights": weights}
         named = add_note_on_weights(rows.with_columns(**columns))
-        # Ranking takes longest: these values are those of the result, too.
+        # Ranking the rows takes longest, so the result takes its values from this test.
         values = ["_value", "_baseline_value"] if test == "delong" else []
         named = named.rename({"baseline_value": "_baseline_value"})
         keys = [*pairs.joint.keys, "metric", "model"]
@@ -78,7 +78,7 @@ def _compare_rates(
         within = apply_two_rates_noninferiority_test
         if options.alternative == "two-sided":
             within = apply_two_rates_equivalence_test
-        # Where lower is better, the rates of what is better: the difference is the mirror image.
+        # Where lower is better, test the complements, whose difference has the opposite sign.
         own = trials - hits if sign < 0 else hits
         base = base_trials - base_hits if sign < 0 else base_hits
         outcome = within(own, trials, base, base_trials, options.margin, ci=options.ci)
@@ -102,7 +102,7 @@ def _compare_values(
     base_error = np.where(base_error <= _ROUNDING * np.abs(base), 0.0, base_error)
     squares, base_squares = error**2, base_error**2
     with np.errstate(all="ignore"):
-        # Welch (1947), doi:10.1093/biomet/34.1-2.28. Of areas, as pROC has it.
+        # Welch (1947), doi:10.1093/biomet/34.1-2.28. For areas, pROC does the same.
         sums = squares**2 / (n - 1) + base_squares**2 / (base_n - 1)
         df = (squares + base_squares) ** 2 / sums
     stderr = np.sqrt(squares + base_squares)
@@ -126,7 +126,7 @@ def _compare_values(
 
 
 def _describe_weights() -> pl.Expr:
-    """Return what the notes of both models say of their weights; of both alike once."""
+    """Join the notes of both models on their weights; equal notes appear once."""
     own, base = (
         pl.col(name).str.extract(f"({WHOLE}|weights: effective number of rows .*)")
         for name in ("_note", "baseline_note")
@@ -136,7 +136,7 @@ def _describe_weights() -> pl.Expr:
 
 
 def _explain(test: str, *, queries: bool) -> tuple[str, str, pl.Expr]:
-    """Return why there is no standard error, why it is 0, and a warning."""
+    """Return three notes: no standard error, a standard error of 0, and a warning."""
     if test == "welch_t":
         row, losses = ("query", "values") if queries else ("row", "losses")
         alike = f"no test: all {losses} of a model are equal"

@@ -1,4 +1,4 @@
-"""The values of models by slice and metric, and those of a model beside the baseline's."""
+"""Computes the values of models by slice and metric, and puts the baseline's beside each."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from sqleval.resampling.cells import Input
 def arrange_models(
     data: Input, requests: Sequence[Request], options: Options
 ) -> tuple[Input, list[str]]:
-    """Return the input with its models as columns or as the last slice key, and the models."""
+    """Arrange models as columns or as the last slice key; return the input and the models."""
     if options.model is None:
         return data, [model for model, _ in data.binding.models]
     if not options.paired:
         if options.key is not None:
-            # Now, as a NULL may then also mean that a model has no row.
+            # Check NULLs first: afterwards a NULL may also mean that a model has no row.
             evaluate_models(data, requests[:1], (), options)
             data = keep_matched(data, options.model, options.key)
         return key_by_model(data, options.model)
     assert options.key is not None
-    # Now, as after the pivot a NULL may also mean that a model has no row.
+    # Check NULLs before the pivot: afterwards a NULL may also mean that a model has no row.
     evaluate_models(data, requests[:1], (), options)
     data = pivot_models(data, options.model, options.key)
     return data, [model for model, _ in data.binding.models]
@@ -50,16 +50,16 @@ def evaluate_models(
 ) -> pl.DataFrame:
     """Return the metrics of each model, over the rows that all models have.
 
-    The values of ``ranked`` are left open: their test ranks the rows, which takes longest. With
-    ``warn``, rows and labels without a partner are warned of. The column ``_folds`` says over how
-    many folds a value is pooled; it is NULL where it is not.
+    The values of ``ranked`` stay NULL: their test ranks the rows, which takes longest, and gives
+    the values, too. With ``warn``, rows without a label and labels without a row raise a warning.
+    The column ``_folds`` is the number of folds over which a value is pooled, or NULL.
     """
     binding = data.binding
     unranked = [request for request in requests if request not in ranked]
     carrier = Request("prevalence", catalogue=requests[0].catalogue)
     has_carrier = format_request(carrier) in map(format_request, unranked)
     if not unranked or (ranked and binding.over and not has_carrier):
-        # Of a cheap metric, the audit and the number of folds.
+        # A cheap metric brings the audit and the number of folds.
         unranked.append(carrier)
     predicate = write_presence(binding)
     if options.test in OVER:
@@ -75,7 +75,7 @@ def evaluate_models(
 
 
 def _name_models(frame: pl.DataFrame, binding: Binding) -> pl.DataFrame:
-    """Return a result with its models in the column ``model``."""
+    """Name the models of a result in the column ``model``."""
     if binding.models or not binding.by:
         return frame
     names = {binding.by[-1].name: "model"}
@@ -83,7 +83,7 @@ def _name_models(frame: pl.DataFrame, binding: Binding) -> pl.DataFrame:
 
 
 def evaluate_parts(pairs: Pairs, requests: Sequence[Request], ci: float) -> pl.DataFrame:
-    """Return counts and standard errors of each model beside those of the baseline.
+    """Return each model's counts and standard errors beside the baseline's.
 
     The columns are the slice keys, ``metric``, ``model``, and for the model and (after
     ``baseline``) the baseline ``_value``, ``_n``, ``_note`` and `placed.PARTS`.
@@ -113,7 +113,7 @@ def evaluate_slices(
     *,
     warn: bool = True,
 ) -> pl.DataFrame:
-    """Return the metrics of each model by slice, also of slices without a row of every model."""
+    """Return the metrics of each model by slice, including slices that lack a model's rows."""
     frame = evaluate_models(pairs.data, requests, ranked, options, warn=warn)
     frame = pairs.rename_keys(frame)
     if not options.paired:
@@ -140,11 +140,11 @@ def evaluate_slices(
 def _leave_open(
     frame: pl.DataFrame, requests: Sequence[Request], ranked: Sequence[Request]
 ) -> pl.DataFrame:
-    """Return a result with rows for further metrics, whose values are missing."""
+    """Add rows for further metrics, with missing values."""
     places = {format_request(request): i for i, request in enumerate(requests)}
     keys = frame.columns[: frame.columns.index("metric")]
-    # Slice by slice, as the statement has them, and metric by metric within.
-    # As names: a key may be called *, which as a text would be all columns.
+    # Order by slice, as the statement does, then by metric.
+    # by_name(), because a key may be called *, which col() reads as all columns.
     number = pl.struct(cs.by_name(*keys)).rle_id() if keys else pl.lit(0)
     frame = frame.with_columns(_slice=number)
     empty = {name: pl.lit(None, frame.schema[name]) for name in ("value", "note")}
@@ -161,11 +161,11 @@ def _leave_open(
 
 
 def pair_values(frame: pl.DataFrame, pairs: Pairs, *, on_same_rows: bool) -> pl.DataFrame:
-    """Return the values of a model and of the baseline in a row; ``n`` counts what both read."""
+    """Put the values of a model and the baseline in one row; ``n`` counts the rows of both."""
     keys = list(pairs.joint.keys)
     on = [*keys, "metric"]
     is_baseline = pl.col("model") == pairs.baseline
-    # Bins and states give bounds of a value; without them it is exact.
+    # The value of bins and states has bounds; without bounds it is exact.
     off = pl.max_horizontal(pl.col("high") - pl.col("value"), pl.col("value") - pl.col("low"))
     frame = frame.with_columns(_bound=off.fill_null(0.0))
     baseline_rows = frame.filter(is_baseline).select(
@@ -189,5 +189,5 @@ def pair_values(frame: pl.DataFrame, pairs: Pairs, *, on_same_rows: bool) -> pl.
             n_dropped=pl.col("n_dropped") + pl.col("_dropped").fill_null(0),
             note=pl.coalesce("note", pl.when(pl.col("_n").is_null()).then(none)),
         )
-    # A model may have fewer rows of its own that are dropped, as it has fewer rows.
+    # A model with fewer rows has fewer dropped rows: the larger count is right for both.
     return joined.with_columns(n_dropped=pl.max_horizontal("n_dropped", "_dropped"))

@@ -1,4 +1,4 @@
-"""The verdict on a difference, in words."""
+"""Writes the verdict on a difference in words, and sums up verdicts over slices."""
 
 from __future__ import annotations
 
@@ -10,36 +10,37 @@ from sqleval.catalog.catalogue import Catalogue
 from sqleval.comparison.tests import OMNIBUS, TESTS
 
 _NONE = "no evidence"
-#: By the beginning of a sentence about slices, the words of the verdicts that it is about.
+#: Start of a summary sentence, and the words of the verdicts whose slices it names.
 _KINDS = {
     "better for": " is better ", "worse for": " is worse ", "higher for": " is higher ",
     "lower for": " is lower ", "equivalent for": " is equivalent ",
     "not inferior for": " is not inferior ", "the models differ for": "the models differ",
 }  # fmt: skip
+#: The same for verdicts whose slices are only counted.
 _COUNTED = {
     "no evidence for": _NONE, "not shown for": " is not shown ", "no test for": "no test",
 }  # fmt: skip
-#: The most slices that a sentence names.
+#: A sentence names at most this many slices.
 _NAMED = 5
 
 
 def add_verdicts(
     frame: pl.DataFrame, catalogue: Catalogue, level: float, margin: float | None, alternative: str
 ) -> pl.DataFrame:
-    """Return the frame with ``verdict``, whether and by how much a model is better.
+    """Add the column ``verdict``: whether a model is better, and by how much.
 
     Parameters
     ----------
     frame : polars.DataFrame
         The rows of a comparison.
     catalogue : Catalogue
-        Where the better direction of each metric stands.
+        The catalogue, whose headers say which direction of a metric is better.
     level : float
-        A difference counts where the adjusted p-value is below it.
+        A difference is significant if the adjusted p-value is below it.
     margin : float or None
         The margin of non-inferiority or equivalence.
     alternative : str
-        The alternative, which tells these two apart.
+        The alternative: ``two-sided`` tests equivalence, ``greater`` non-inferiority.
     """
     signs = find_signs(frame["metric"].unique(), catalogue)
     sign = pl.col("metric").replace_strict(signs, return_dtype=pl.Float64)
@@ -52,7 +53,7 @@ def add_verdicts(
         text = pl.format("{} is {} {} within {}", "model", words, "baseline", pl.lit(f"{margin:g}"))
         is_reversed = pl.lit(value=False)
     else:
-        # Tests of ranks may find the opposite of what the difference of the values says.
+        # A test of ranks may point the other way than the difference of the values.
         by_ranks = _find_side_by_ranks(sign)
         is_contrary = (by_ranks * difference < 0).fill_null(value=False)
         side = pl.when(is_contrary).then(by_ranks).otherwise(difference)
@@ -77,7 +78,8 @@ def add_verdicts(
         is_omnibus = pl.col("method").is_in([TESTS[name] for name in OMNIBUS])
         clear = pl.when(is_omnibus).then(pl.lit("the models differ")).otherwise(clear)
         text = pl.when(is_clear).then(clear).otherwise(unclear)
-        # "better by 0.01" of a loss that is lower: the interval is that of 0.01.
+        # The words give the size without a sign ("better by 0.01"), so a negative difference's
+        # interval is negated.
         is_reversed = is_clear & (difference < 0)
     ends = [pl.when(is_reversed).then(-high).otherwise(low)]
     ends += [pl.when(is_reversed).then(-low).otherwise(high)]
@@ -89,9 +91,9 @@ def add_verdicts(
 
 
 def _find_side_by_ranks(sign: pl.Expr) -> pl.Expr:
-    """Return a number of the sign that the difference has by the ranks of a test, or NULL.
+    """Return a number with the sign of the difference according to a test of ranks, or NULL.
 
-    Wilcoxon's statistic is positive where the losses are higher, Nemenyi's where ranks are better.
+    Wilcoxon's statistic is positive if the losses are higher, Nemenyi's if the ranks are better.
     """
     method, statistic = pl.col("method"), pl.col("statistic")
     better = pl.when(sign < 0).then(-statistic).otherwise(statistic)
@@ -104,7 +106,7 @@ def _find_side_by_ranks(sign: pl.Expr) -> pl.Expr:
 
 
 def _write_question(sign: pl.Expr, alternative: str) -> pl.Expr:
-    """Return what a test that does not reject has no evidence of.
+    """Return the claim for which a test that does not reject found no evidence.
 
     A one-sided test says nothing about a difference that points the other way.
     """
@@ -140,7 +142,7 @@ def write_number(value: pl.Expr) -> pl.Expr:
 
 
 def find_signs(metrics: Iterable[str], catalogue: Catalogue) -> dict[str, float]:
-    """Return 1 for metrics of which higher is better, -1 for lower, 0 for neither."""
+    """Return 1 for metrics where higher is better, -1 where lower is better, 0 for neither."""
     signs = {"higher": 1.0, "lower": -1.0, "none": 0.0}
     return {
         name: signs[str(catalogue.get(name.partition("(")[0]).header["direction"])]
@@ -149,7 +151,7 @@ def find_signs(metrics: Iterable[str], catalogue: Catalogue) -> dict[str, float]
 
 
 def summarize(frame: pl.DataFrame, keys: Sequence[str], *, has_sets: bool = False) -> list[str]:
-    """Return a sentence per metric and model: the verdict overall, and the slices that differ.
+    """Sum up a comparison: per metric and model, the overall verdict and the slices that differ.
 
     Parameters
     ----------
@@ -158,7 +160,7 @@ def summarize(frame: pl.DataFrame, keys: Sequence[str], *, has_sets: bool = Fals
     keys : sequence of str
         Its slice keys.
     has_sets : bool
-        Whether the key ``by`` names the set of slice keys of a row, and is no key of the user's.
+        Whether the key ``by`` names the set of slice keys of a row, instead of a user's column.
 
     Examples
     --------
@@ -185,7 +187,7 @@ def summarize(frame: pl.DataFrame, keys: Sequence[str], *, has_sets: bool = Fals
 
 
 def _count_slices(slices: pl.DataFrame, keys: Sequence[str]) -> list[str]:
-    """Return which slices differ, and how many do not."""
+    """Return the names of slices that differ, and the number of slices that do not."""
     if slices.is_empty():
         return []
     texts = [pl.col(key).cast(pl.String).fill_null("NULL") for key in keys]

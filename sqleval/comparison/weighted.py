@@ -1,4 +1,4 @@
-"""What sampling weights change in a test: the standard error, and a note on how few rows count."""
+"""Adjusts tests for sampling weights: the standard error, and a note on few effective rows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sqleval.resampling.cells import write_rows
 
 
 def _measure_weights(pairs: Pairs) -> pl.DataFrame:
-    """Return what the weights of each slice change in tests of models on the same rows.
+    """Return the correction of the standard error, and the note on weights, per slice.
 
     Parameters
     ----------
@@ -21,8 +21,8 @@ def _measure_weights(pairs: Pairs) -> pl.DataFrame:
     Returns
     -------
     polars.DataFrame
-        The slice keys, ``_correction``, by which a linearised standard error is multiplied, and
-        ``_weights``, the note on weights or NULL.
+        The slice keys, ``_correction`` (the factor of a linearised standard error) and
+        ``_weights`` (the note on weights, or NULL).
     """
     joint = pairs.joint
     ctes = write_rows(joint, None)
@@ -42,7 +42,7 @@ def _measure_weights(pairs: Pairs) -> pl.DataFrame:
 
 
 def add_weights(frame: pl.DataFrame, pairs: Pairs) -> pl.DataFrame:
-    """Return the sums of a test with the columns of `_measure_weights`.
+    """Add the columns of `_measure_weights` to the sums of a test.
 
     Rows without weights have the correction 1 and no note.
     """
@@ -56,7 +56,7 @@ def add_weights(frame: pl.DataFrame, pairs: Pairs) -> pl.DataFrame:
 
 
 def add_note_on_weights(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return outcomes whose ``_note`` ends with ``_weights`` where there is a test."""
+    """Append ``_weights`` to ``_note`` where there is a test."""
     weights = pl.when(pl.col("p_value").is_not_null()).then("_weights")
     note = pl.concat_str("_note", weights, separator="; ", ignore_nulls=True).replace("", None)
     return frame.with_columns(_note=note)
