@@ -1,18 +1,18 @@
-"""Blocks of clusters, such as the rows of a user, which are drawn whole."""
+"""Hashes clusters, such as the rows of a user, into blocks that are drawn whole."""
 
 from __future__ import annotations
 
 from sqleval.common.columns import Column
 from sqleval.common.counts import format_row_count
 
-#: The blocks into which clusters are hashed; a block is drawn whole.
+#: The number of blocks into which clusters are hashed.
 BLOCKS = 1_000
 
 
 def write_block(blocks: int) -> str:
     """Return the SQL of the block that a cluster is hashed into, from 1 on."""
-    # The first seven digits of the MD5 of its text, digit by digit: engines differ in how they
-    # read hexadecimal.
+    # The first seven digits of the MD5 of its text. Each is read by itself, because engines differ
+    # in how they read hexadecimal numbers.
     text = "MD5(CAST(cluster AS VARCHAR))"
     digits = " + ".join(
         f"(STRPOS('0123456789abcdef', SUBSTRING({text}, {i + 1}, 1)) - 1) * {16 ** (6 - i)}"

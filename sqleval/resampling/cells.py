@@ -1,4 +1,4 @@
-"""Cells: counts of rows with equal values, from which the bootstrap draws its replicates."""
+"""Counts rows with equal values (cells), from which the bootstrap draws its replicates."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ from sqleval.resampling.blocks import BLOCKS, describe_missing, write_block
 from sqleval.resampling.values import Values
 from sqleval.sources.source import Source
 
-#: Up to this many rows, scores are not rounded; above, to the first of these numbers of bits.
+#: Up to this many rows, scores are exact; above, they are rounded to the first of these bits.
 EXACT_ROWS = 2_000
 BITS = (9, 7, 5)
-#: Scores are rounded further until there are no more cells than this.
+#: Scores are rounded further until there are at most this many cells.
 _MOST_CELLS = 200_000
-#: Fewer blocks of clusters of equal size than this give intervals that are too narrow.
+#: With fewer blocks (of equal size), intervals are too narrow.
 FEW_BLOCKS = 40
 
 
 class Input(NamedTuple):
-    """A binding, and what runs its statements.
+    """A binding, and the sources and engine that run its statements.
 
     Attributes
     ----------
     binding : Binding
         Roles, slice keys and options.
     source, labels : Source
-        Where the rows and the late labels come from.
+        The rows, and the late labels.
     engine : Engine
-        What runs the statements.
+        The engine that runs the statements.
     cluster : Column or None
-        What is drawn whole, such as the rows of a user.
+        The column of clusters, which are drawn whole, such as users.
     """
 
     binding: Binding
@@ -61,7 +61,7 @@ class Input(NamedTuple):
         return keep_rows(self.engine, sql, *self._list_sources())
 
     def _list_sources(self) -> tuple[list[Source], dict[str, object]]:
-        """Return what a SELECT reads, and the objects to register for it."""
+        """Return the sources that a SELECT reads, and the objects to register for it."""
         ours, theirs = list_columns_read(self.binding)
         if self.cluster is not None and self.cluster.name not in ours:
             ours.append(self.cluster.name)
@@ -74,7 +74,7 @@ class Input(NamedTuple):
 _EFFECTIVE_ROWS = (pl.col("mean") * pl.col("factor")).sum() ** 2 / (
     pl.col("mean") * pl.col("factor") ** 2
 ).sum()
-#: How many blocks of equal size the blocks of a slice count as: the squares add up row by row.
+#: The number of equal blocks that a slice's blocks count as; the squares are summed row by row.
 _EQUAL_BLOCKS = pl.col("factor").sum() ** 2 / (pl.col("factor") * pl.col("_size")).sum()
 
 
@@ -84,22 +84,22 @@ class Cells(NamedTuple):
     Attributes
     ----------
     frame : polars.DataFrame
-        The keys, the values, ``unit`` (what is drawn: a cell, or a block of clusters), ``mean``
-        (how often it is drawn on average), ``factor`` (the rows per draw, or their weight) and
+        The keys, the values, ``unit`` (the number of the cell or block of clusters that is drawn),
+        ``mean`` (the mean number of draws), ``factor`` (the rows per draw, or their weight) and
         ``_is_rounded`` (whether its scores are rounded).
     keys : tuple of str
         The slice keys, then those of folds.
     roles : dict
-        The roles of the values, as `binding.roles.bind` takes them; of a ranking, the column of
-        each model's values by query, or of the only one (None).
+        The roles of the values, as `binding.roles.bind` takes them; for a ranking, by model (None
+        if there is only one), the column of its values by query.
     bits : int
         The significant bits of the scores; 0 where they are exact.
     is_clustered : bool
         Whether blocks of clusters are drawn instead of rows.
     is_weighted : bool
-        Whether rows with weights are drawn.
+        Whether the rows have weights.
     definition : Definition or None
-        The state of a ranking that drawn queries are; None where rows are drawn.
+        For a ranking, the definition of the state that drawn queries form; None if rows are drawn.
     """
 
     frame: pl.DataFrame
@@ -111,10 +111,10 @@ class Cells(NamedTuple):
     definition: Definition | None = None
 
     def count_units(self, by: Sequence[str]) -> pl.DataFrame:
-        """Return the number of rows that can be drawn, or of blocks: ``by`` and ``size``.
+        """Return the number of rows, or of blocks, that can be drawn: ``by`` and ``size``.
 
-        Blocks of unequal size count as fewer: (sum of sizes)^2 / (sum of their squares). So do rows
-        of unequal weight.
+        Blocks of unequal size count as fewer: (sum of sizes)^2 / (sum of squared sizes). Rows of
+        unequal weight do the same.
         """
         size, frame = pl.col("mean").sum().cast(pl.Float64), self.frame
         if self.is_weighted:
@@ -129,11 +129,11 @@ class Cells(NamedTuple):
         )
 
     def _add_sizes(self, by: Sequence[str]) -> pl.DataFrame:
-        """Return the frame with ``_size``, the rows of a block."""
+        """Add ``_size``, the number of rows of a block."""
         return self.frame.with_columns(_size=pl.col("factor").sum().over([*by, "unit"]))
 
     def describe(self, keys: Sequence[str]) -> pl.DataFrame:
-        """Return, per slice, what is drawn in the words of ``method`` and a note on its number.
+        """Return, per slice, the words of ``method`` for the drawn units, and a note if few.
 
         Returns
         -------
@@ -187,7 +187,7 @@ class Cells(NamedTuple):
 def write_rows(
     binding: Binding, predicate: str | None, cluster: Column | None = None
 ) -> dict[str, str]:
-    """Return the CTEs of the rows under internal names, ``_usable_rows`` the last."""
+    """Return the CTEs of the rows under internal names; the last is ``_usable_rows``."""
     is_state = binding.state is not None
     also = {"_rows": "s.n", "_usable": "s.used"} if is_state else {}
     also |= {SQUARES: f"s.{SQUARES}"} if is_state and binding.is_weighted else {}
@@ -200,7 +200,7 @@ def write_rows(
 
 
 def write_weight(binding: Binding) -> str:
-    """Return the SQL of how many rows a row stands for."""
+    """Return the SQL of the number of rows that a row stands for."""
     if binding.state is not None:
         return "weight" if binding.is_weighted else "_rows"
     if binding.has_counts:
@@ -218,9 +218,9 @@ def write_cells(
     data : Input
         The bound input.
     values : Values
-        The columns that cells tell apart.
+        The columns by which rows are grouped into cells.
     exact : Values or None
-        The same without rounding, for slices of up to `EXACT_ROWS` rows.
+        The same columns without rounding, for slices of up to `EXACT_ROWS` rows.
     predicate : str or None
         A condition on the slice keys.
     is_large : bool
@@ -238,7 +238,7 @@ def write_cells(
     is_pooled = "TRUE" if is_large or binding.state is not None else "FALSE"
     varies = values.is_rounded or (is_weighted and is_large)
     if varies and exact is not None and binding.keys:
-        # A slice has the same cells, whatever other slices there are.
+        # The size of each slice decides on rounding, so its cells do not depend on other slices.
         home = "_sized_rows"
         is_rounded = "_is_large" if values.is_rounded else is_rounded
         is_pooled = "_is_large" if binding.state is None else is_pooled
@@ -261,12 +261,12 @@ def write_cells(
 
 
 def _write_weighted_draws(binding: Binding, weight: str) -> dict[str, str]:
-    """Return how often a cell of rows with weights is drawn, and the weight of a draw, as SQL.
+    """Return the mean number of draws of a cell of weighted rows, and the weight of a draw, as SQL.
 
-    In small slices, the rows of a cell have one weight: as many rows are drawn on average as there
-    are. In large ones, and from sums of states, they have several weights w, and a Poisson number
-    of draws of the weight q = sum w^2 / sum w, sum w / q of them on average, has the mean and the
-    variance of rows that are drawn by themselves: sum w and sum w^2.
+    In small slices, all rows of a cell have one weight: the mean number of draws is the number of
+    rows. In large slices, and in states, a cell has several weights w. Then each draw has the
+    weight q = sum w^2 / sum w, and the number of draws is Poisson with mean sum w / q. This gives
+    the mean (sum w) and the variance (sum w^2) of rows that are drawn one by one.
     """
     squares, rows = f"SUM({SQUARES})", "SUM(_rows)"
     if binding.state is None:
@@ -282,7 +282,7 @@ def _write_weighted_draws(binding: Binding, weight: str) -> dict[str, str]:
 
 
 def _write_sizes(binding: Binding) -> dict[str, str]:
-    """Return the CTEs of the rows with ``_is_large``, whether their slice has many."""
+    """Return the CTEs that add ``_is_large`` to the rows: whether their slice has many rows."""
     size = "COUNT(*)"
     if binding.state is not None:
         size = "SUM(_rows)"
@@ -300,14 +300,14 @@ def _write_sizes(binding: Binding) -> dict[str, str]:
 
 
 def _count_blocks(data: Input, cluster: Column) -> int:
-    """Return the number of blocks: up to `BLOCKS` clusters have a block each."""
+    """Return the number of blocks: one per cluster, and at most `BLOCKS`."""
     name = f"s.{quote(cluster.name)}"
     statement = f"SELECT COUNT(DISTINCT {name}) AS n FROM {data.binding.relation} AS s"
     return BLOCKS if data.run(statement).item() > BLOCKS else 16**7
 
 
 def count_rows(data: Input, values: Values | None = None) -> int:
-    """Return the number of rows that can be used; with the values of queries, that of queries."""
+    """Return the number of usable rows; with the values of queries, the number of queries."""
     if values is not None and values.ctes:
         counted = write_with(values.ctes, "SELECT COUNT(*) AS n FROM _usable_rows")
         return int(data.run(counted, values.params).item())
@@ -339,7 +339,8 @@ def count_cells(
     is_large : bool
         Whether there are more than `EXACT_ROWS` rows, so that scores are rounded.
     bits : sequence of int
-        To how many significant bits; to fewer as long as there are more than ``most`` cells.
+        Significant bits to round to. The next one is tried while there are more than ``most``
+        cells.
     """
     exact = get_values(0)
     binding = exact.binding or data.binding
@@ -360,12 +361,12 @@ def count_cells(
             raise DataError(describe_missing(data.cluster, missing, of_queries=bool(values.ctes)))
         frame = frame.rename({"mean": "factor"}).with_columns(mean=pl.lit(1.0))
         return Cells(frame, keys, values.roles, used, True, definition=values.definition)
-    # Numbered within a slice, so that a slice alone gets the same replicates.
+    # Units are numbered within a slice, so that it has the same replicates without other slices.
     is_weighted = binding.is_weighted
     weights = ["_weight"] if is_weighted else []
     frame = frame.sort([*values.items, *weights, *binding.folds], nulls_last=True)
     unit, factor = pl.int_range(1, pl.len() + 1), pl.lit(1.0)
-    # The scale of the weights says nothing, and three draws of the largest must not be too large.
+    # Only ratios of weights matter; scaled by the largest one, the sum of draws cannot overflow.
     factor = pl.col("factor") / pl.col("factor").max() if is_weighted else factor
     columns = {"unit": unit, "factor": factor}
     if binding.keys:

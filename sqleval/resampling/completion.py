@@ -1,4 +1,4 @@
-"""Completes a result: metrics without an interval in closed form get one from the bootstrap."""
+"""Completes a result: computes the intervals that have no closed form by the bootstrap."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from sqleval.resampling.replicates import evaluate_replicates
 from sqleval.resampling.rounding import warn_of_change
 from sqleval.resampling.values import create_values, group_requests, remove_threshold
 
-#: The ways in which an interval follows from replicates, and what ``method`` says of each.
+#: The methods of intervals from replicates, and their names in the column ``method``.
 _NAMES = {
     "bootstrap": "bootstrap", "percentile": "bootstrap percentile", "bca": "bootstrap BCa",
 }  # fmt: skip
-#: A bias of fewer standard errors can be ignored (Efron and Tibshirani 1993, section 10.3). That of
-#: the default is taken off, which works up to about one standard error.
+#: A bias of fewer standard errors can be ignored (Efron and Tibshirani 1993, section 10.3). The
+#: default method subtracts its bias, which works up to about one standard error.
 _LARGE_BIAS = {"bootstrap": 1.0, "percentile": 0.25, "bca": 0.25}
-#: The least positives for areas under the precision-recall curve (`tests/bench/coverage.py`).
+#: The fewest positives for areas under the precision-recall curve (`tests/bench/coverage.py`).
 _MIN_POSITIVES = 100
 TOO_FEW_CLUSTERS = "no interval: fewer than three clusters"
 #: The part of ``method`` that names the units of a metric on scores.
 _UNITS = r"^(rows|groups|bins[^;]*)"
-#: Fewer replicates say too little of the ends; more would say the same for hours, or fill memory.
+#: Fewer replicates leave the ends uncertain; more take hours or fill memory, and change nothing.
 _FEWEST, _MOST = 100, 1_000_000
 
 
@@ -47,11 +47,11 @@ class Options(NamedTuple):
     ci : float
         The level.
     replicates, seed : int
-        The number of replicates, and what they are drawn from.
+        The number of replicates, and the seed of their random numbers.
     everywhere : bool
-        Whether all metrics get an interval from replicates, also those with a closed form.
+        Whether even metrics with an interval in closed form get one from replicates.
     method : str
-        How an interval follows from replicates; see `intervals.find_intervals`.
+        The method by which replicates give an interval; see `intervals.find_intervals`.
     """
 
     ci: float
@@ -62,9 +62,9 @@ class Options(NamedTuple):
 
 
 def check_drawing(replicates: object, seed: object) -> None:
-    """Raise `RequestError` unless replicates are 0 or `_FEWEST` to `_MOST`, and the seed 0 or more.
+    """Raise `RequestError` for a number of replicates or a seed that is not allowed.
 
-    Both must be whole numbers.
+    Replicates are 0, or from `_FEWEST` to `_MOST`; the seed is a whole number from 0.
     """
     if not _is_whole(replicates) or not (replicates == 0 or _FEWEST <= replicates <= _MOST):
         raise RequestError(
@@ -99,14 +99,14 @@ def complete_intervals(
     options: Options,
     predicate: str | None,
 ) -> pl.DataFrame:
-    """Return a result of metrics with the intervals that it lacks.
+    """Add the missing intervals to a result of metrics.
 
     Parameters
     ----------
     frame : polars.DataFrame
         The result of the statement.
     data : Input
-        Where it comes from.
+        The input of the statement.
     requests : sequence of Request
         Its metrics.
     options : Options
@@ -117,7 +117,7 @@ def complete_intervals(
     is_sum = pl.col("metric").is_in([format_request(each) for each in requests if each.is_sum])
     lacks = pl.col("value").is_not_null() & ~is_sum
     if options.everywhere:
-        # The statement had no level that its note would speak of.
+        # Without a level, the statement itself writes no note on intervals.
         frame = _replace_note(frame, is_sum & pl.col("note").is_null(), NO_SUM)
     else:
         lacks &= pl.col("note") == NO_CLOSED_FORM
@@ -183,7 +183,7 @@ def count_slices(
     scored: bool,
     is_large: bool,
 ) -> Cells:
-    """Count the rows with equal values, or the queries, of metrics that `group_requests` groups."""
+    """Count the cells of a group of metrics from `group_requests`."""
     if data.binding.has_queries:
         get_values = create_query_values(data, requests[0], predicate)
     else:
@@ -240,7 +240,7 @@ def _compute(
 
 
 def _find_least_size(request: Request) -> int:
-    """Return the least size of the smaller class for a reliable interval.
+    """Return the smallest size of the smaller class that gives a reliable interval.
 
     If positives are rare, a few of them at the top decide on an area under the precision-recall
     curve, and their standard error is uncertain.
@@ -249,7 +249,7 @@ def _find_least_size(request: Request) -> int:
 
 
 def find_limits(requests: Sequence[Request]) -> dict[str, tuple[float, float]]:
-    """Return the ends of the range of metrics with two of them."""
+    """Return the ends of the range of metrics whose range has two ends."""
     ranges = {format_request(each): read_range(each.header) for each in requests}
     return {name: (float(low), float(high)) for name, (low, high) in ranges.items() if low and high}
 
@@ -286,22 +286,22 @@ def _find_degrees(
 
 
 def _is_of_classes(request: Request) -> bool:
-    """Return whether a metric is made of shares of classes that count alike, whatever their size.
+    """Return whether all classes weigh the same in a metric, as in macro averages.
 
-    They are metrics of ranked scores and, unless classes are pooled or weighted by their rows,
-    metrics of decisions about each class.
+    True for metrics of ranked scores, and for metrics of decisions about each class unless the
+    average pools classes or weighs them by their rows.
     """
     if request.depends_on("score_counts"):
         return True
     if request.average in ("micro", "weighted"):
         return False
-    # Its standard error in closed form says so of balanced accuracy, which accuracy is unlike.
+    # Balanced accuracy has this column, because of its standard error; accuracy does not.
     has_support = "support" in request.relation.columns and request.depends_on("class_counts")
     return request.depends_on("outcomes") or has_support
 
 
 def _warn_of_few_replicates(options: Options) -> str | None:
-    """Return the note on quantiles beyond all replicates, which their extremes stand in for."""
+    """Return the note on quantiles that lie beyond all replicates, or None."""
     needed = ceil(round(2 / (1 - options.ci), 6))
     if options.method == "bootstrap" or options.replicates >= needed:
         return None
@@ -309,7 +309,7 @@ def _warn_of_few_replicates(options: Options) -> str | None:
 
 
 def _warn_of_bias(options: Options) -> pl.Expr:
-    """Return the note on replicates that lie beside the estimate, NULL where they do not."""
+    """Return the note on biased replicates; NULL where their bias is small."""
     text = pl.format(
         "replicates are biased by {} standard errors: the interval may contain the true value "
         f"less often than {100 * options.ci:g} %",
@@ -325,7 +325,7 @@ def _join(
     requests: Mapping[str, Request],
     lacks: pl.Expr,
 ) -> pl.DataFrame:
-    """Put the intervals into the rows of a result."""
+    """Join the intervals to the rows of a result."""
     binding = data.binding
     # The user's keys may have the name of any column here.
     named = dict(zip(binding.keys, binding.key_names, strict=True))
@@ -349,7 +349,7 @@ def _join(
     why = explain_missing(pl.col("defined"), pl.col("_stderr"))
     why = pl.when(pl.col("_too_few")).then(pl.lit(TOO_FEW_CLUSTERS)).otherwise(why)
     changed = warn_of_change(pl.col("value"), pl.col("estimate"), pl.col("_bits"))
-    # What the statement notes of the value stays.
+    # Keep the statement's note on the value.
     of_value = pl.when(pl.col("note") != NO_CLOSED_FORM).then("note")
     notes = {
         name: pl.concat_str(of_value, note, changed, separator="; ", ignore_nulls=True)
@@ -364,7 +364,7 @@ def _join(
 
 
 def explain_missing(defined: pl.Expr, stderr: pl.Expr) -> pl.Expr:
-    """Return why replicates give no interval, from the share with a value and their deviation."""
+    """Return the note that says why replicates give no interval."""
     share = pl.format(
         "no interval: the metric is defined in {} % of the replicates",
         (defined.fill_null(0) * 100).floor().cast(pl.Int64),
@@ -376,7 +376,7 @@ def explain_missing(defined: pl.Expr, stderr: pl.Expr) -> pl.Expr:
 
 
 def _clip(end: pl.Expr, requests: Mapping[str, Request]) -> pl.Expr:
-    """Return an end of an interval within the range of its metric."""
+    """Clip an end of an interval to the range of its metric."""
     for bound, clip in ((0, pl.max_horizontal), (1, pl.min_horizontal)):
         limits = {
             name: float(limit) if (limit := read_range(r.header)[bound]) else None

@@ -1,4 +1,4 @@
-"""Lazy frames of results that are completed after a statement has run."""
+"""Creates lazy frames of results that Python completes after a statement has run."""
 
 from __future__ import annotations
 

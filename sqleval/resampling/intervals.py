@@ -1,4 +1,4 @@
-"""Intervals from replicates: corrected for bias, percentile, and BCa."""
+"""Computes intervals from replicates: corrected for bias, percentile, and BCa."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ import polars as pl
 
 from sqleval.resampling.replicates import SAMPLE
 
-#: The least share of replicates in which a metric must be defined.
+#: A metric must be defined in at least this share of the replicates.
 LEAST_DEFINED = 0.9
 #: The bias that may remain after its correction, as a multiple of the bias that replicates show.
-#: Maxima and distances are too high by a share of their noise. The noise of replicates is sqrt(2)
-#: times as large, so that they show 0.41 of the bias, or more: up to sqrt(2) times that remains.
+#: The bias of maxima and distances is proportional to their noise. Replicates have sqrt(2) times
+#: the noise, so they show at least 0.41 of the bias. After correction, up to sqrt(2) times the
+#: shown bias remains.
 LEFT_BIAS = sqrt(2)
-#: Relative errors of sums of equal numbers.
+#: Relative rounding error: a smaller deviation counts as 0.
 _ROUNDING = 1e-13
 _NORMAL = NormalDist()
 
@@ -38,20 +39,20 @@ def find_intervals(
     values : polars.DataFrame
         The columns ``by``, ``replicate`` and ``value``, as `evaluate_replicates` returns them.
     by : sequence of str
-        What a row of the result is for: slice keys and metric.
+        The keys of the result: slice keys and metric.
     ci : float
         The level, such as 0.95.
     method : {"bootstrap", "percentile", "bca"}
-        ``bootstrap``: from the standard deviation, corrected for bias and wider by what may be left
-        of it, which is what metrics of maxima and distances need. ``percentile``: quantiles of the
-        replicates. ``bca``: quantiles corrected for bias and skewness, which needs the replicates
-        of the jackknife.
+        ``bootstrap``: from the standard deviation, corrected for bias and widened by the bias that
+        may remain, as metrics of maxima and distances need it. ``percentile``: quantiles of the
+        replicates. ``bca``: quantiles corrected for bias and skewness; it needs the replicates of
+        the jackknife.
     replicates : int, optional
-        The number of replicates; those that drew no row of a slice have no value. The largest
-        number among them if left out.
+        The number of replicates, including those without a value because they drew no row of a
+        slice. By default the largest number in ``replicate``.
     limits : mapping, optional
-        The ends of the range of metrics that are shares of it. A ``bootstrap`` interval of these
-        is also computed for the arcsine of the share's root, and the wider end taken.
+        The ends of the range of bounded metrics. Their ``bootstrap`` interval is also computed on
+        the scale of `_write_angle`, and the wider end is taken.
     degrees : polars.DataFrame, optional
         Degrees of freedom of the standard error: the columns ``by`` or some of them, and
         ``degrees``.
@@ -99,8 +100,8 @@ def find_intervals(
     else:
         summary = _add_levels(summary, levels, is_corrected=method == "bca")
         ends = {"low": _find_quantile("level_low"), "high": _find_quantile("level_high")}
-    # Replicates that are all alike, but for rounding, say nothing about the spread; the standard
-    # deviation of infinite ones, such as thresholds, is NaN.
+    # Replicates that differ only by rounding have no spread. The standard deviation of infinite
+    # ones, such as thresholds, is NaN.
     least = _ROUNDING * pl.max_horizontal(pl.col("estimate").abs(), pl.col("mean").abs())
     is_usable = (pl.col("defined") >= LEAST_DEFINED) & (pl.col("stderr") > least)
     is_usable &= ~(ends["low"].is_nan() | ends["high"].is_nan())
@@ -117,7 +118,7 @@ def find_intervals(
 
 
 def _write_share(value: pl.Expr, limits: Mapping[str, tuple[float, float]]) -> pl.Expr:
-    """Return where in the range of its metric a value is, from 0 to 1; NULL without a range."""
+    """Scale a value to 0 .. 1 within the range of its metric; NULL without a range."""
     least, length = _write_range(limits)
     return ((value - least) / length).clip(0, 1)
 
@@ -140,8 +141,8 @@ def _write_range(limits: Mapping[str, tuple[float, float]]) -> tuple[pl.Expr, pl
 def _write_angle(limits: Mapping[str, tuple[float, float]]) -> pl.Expr:
     """Return the scale on which a share has nearly the same variance everywhere.
 
-    The arcsine of the root of a share (Bartlett 1936) is defined at 0 and 1, where replicates may
-    well lie.
+    It is the arcsine of the root of the share (Bartlett 1936), which is also defined at 0 and 1,
+    where replicates may lie.
     """
     return _write_share(pl.col("value"), limits).sqrt().arcsin()
 
@@ -151,8 +152,8 @@ def _write_bootstrap_ends(
 ) -> dict[str, pl.Expr]:
     """Return the ends of the interval from standard errors: the wider one of two scales.
 
-    A distance that is close to its least value varies there as it does elsewhere; the variance of
-    a share becomes smaller. Neither scale alone holds its level for both.
+    Near the end of its range, a distance varies as much as elsewhere, while the variance of a share
+    becomes smaller. Neither scale keeps the level for both.
     """
     quantile = _write_quantile(level)
     plain = _correct_bias("estimate", "mean", "stderr", quantile)
@@ -166,11 +167,11 @@ def _write_bootstrap_ends(
 
 
 def _correct_bias(value: str, mean: str, stderr: str, quantile: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
-    """Return the ends of an interval around a value less its bias.
+    """Return the ends of an interval around a value minus its bias.
 
-    What may be left of a bias has its sign. At the end towards which it would move the value, it is
-    added in full. At the other end it is taken as one more error, as the replicates of a sample do
-    not show its bias exactly: the root of the sum of squares is added.
+    A bias that remains has the same sign. The end towards which it would move the value is widened
+    by all of it. The other end is widened as by one more independent error (root of the sum of
+    squares), because replicates do not show the bias of a sample exactly.
     """
     bias = pl.col(mean) - pl.col(value)
     left = LEFT_BIAS * bias.abs()
@@ -185,8 +186,8 @@ def _correct_bias(value: str, mean: str, stderr: str, quantile: pl.Expr) -> tupl
 def _write_quantile(level: float) -> pl.Expr:
     """Return the quantile of the t distribution, by its expansion in 1 / degrees (Fisher 1925).
 
-    Without degrees of freedom it is that of the normal distribution. From 4 degrees on it is within
-    0.3 % of the exact one up to a level of 99 %, and from 2 degrees on within 1 % at 95 %.
+    Without degrees of freedom it is the normal quantile. Its error is below 0.3 % from 4 degrees on
+    up to a level of 99 %, and below 1 % from 2 degrees on at 95 %.
     """
     z = _NORMAL.inv_cdf(level)
     share = 1 / pl.col("degrees").clip(1, None)
@@ -203,7 +204,7 @@ def _write_quantile(level: float) -> pl.Expr:
 
 
 def _add_degrees(summary: pl.DataFrame, degrees: pl.DataFrame | None) -> pl.DataFrame:
-    """Return a summary with the column ``degrees``."""
+    """Add the column ``degrees`` to a summary."""
     if degrees is None:
         return summary.with_columns(degrees=pl.lit(None, pl.Float64))
     on = [name for name in degrees.columns if name != "degrees"]
@@ -214,7 +215,7 @@ def _add_degrees(summary: pl.DataFrame, degrees: pl.DataFrame | None) -> pl.Data
 def _add_levels(
     summary: pl.DataFrame, levels: tuple[float, float], *, is_corrected: bool
 ) -> pl.DataFrame:
-    """Return a summary with the levels of the quantiles that are the ends of its intervals."""
+    """Add the levels of the quantiles that become the ends of the intervals."""
     row_levels = [levels] * summary.height
     if is_corrected:
         pairs = zip(summary["below"], summary["acceleration"], strict=True)
@@ -228,7 +229,7 @@ def _add_levels(
 def _correct_levels(
     below: float | None, acceleration: float | None, levels: tuple[float, float]
 ) -> tuple[float, float]:
-    """Return the levels of the quantiles of replicates that are the ends of the BCa interval."""
+    """Return the two levels at which quantiles of replicates are the ends of the BCa interval."""
     if below is None or not 0 < below < 1:
         return levels
     bias, a = _NORMAL.inv_cdf(below), acceleration or 0.0

@@ -1,4 +1,4 @@
-"""Cells of a ranking: its queries are drawn whole, and each counts with its value."""
+"""Makes cells of a ranking: queries are drawn whole, each with its value of the metric."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 def create_query_values(
     data: Input, request: Request, predicate: str | None
 ) -> Callable[[int], Values]:
-    """Return what gives the values of queries for a number of significant bits.
+    """Return a function from a number of significant bits to the `Values` of queries.
 
     Parameters
     ----------
     data : Input
-        A ranking; several models are slices.
+        A ranking; each model is a slice.
     request : Request
         The metric.
     predicate : str or None
@@ -53,7 +53,7 @@ def round_values(
     params: Mapping[str, Value],
     columns: Mapping[str | None, str],
 ) -> Callable[[int], Values]:
-    """Return what gives the values of queries for a number of significant bits.
+    """Return a function from a number of significant bits to the rounded `Values` of queries.
 
     Parameters
     ----------
@@ -62,11 +62,11 @@ def round_values(
     request : Request
         The metric.
     ctes : mapping of str to str
-        The CTEs of the queries, ``_usable_rows`` the last.
+        The CTEs of the queries; the last is ``_usable_rows``.
     params : mapping of str to value
-        Their parameters.
+        The parameters of the CTEs.
     columns : mapping of (str or None) to str
-        The columns of the values of each model, or of the only one (None).
+        By model (None if there is only one), the column of its values.
     """
     over = binding.over if averages_folds(request, binding) else ()
     # A query counts as one row without a weight.
@@ -83,7 +83,7 @@ def round_values(
 def bind_queries(
     frame: pl.DataFrame, cells: Cells, keys: Sequence[str]
 ) -> tuple[Source, Binding, pl.DataFrame]:
-    """Return drawn queries as a state, in which each is there as often as it was drawn.
+    """Return drawn queries as a state that holds each query as often as it was drawn.
 
     Parameters
     ----------

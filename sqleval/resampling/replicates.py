@@ -1,4 +1,4 @@
-"""Replicates: metrics of samples that are drawn from cells, the same for the same seed."""
+"""Evaluates metrics of replicates: samples drawn from cells, the same for the same seed."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ from sqleval.sources.source import Source
 SAMPLE = 0
 #: Up to this many units of a slice, the jackknife leaves out a row of each in turn.
 _MOST_UNITS = 500
-#: Above, it leaves out this many random samples of the rows in turn.
+#: With more units, it leaves out each of this many random samples of the rows in turn.
 _GROUPS = 100
 _PRIME = 2**31 - 1
-#: The drawn cells that are evaluated at once; this bounds the memory.
+#: At most this many drawn cells are evaluated at once, which bounds the memory.
 _CELLS_AT_ONCE = 4_000_000
-#: The rows that can be drawn: above, DOUBLE does not tell a row more.
+#: The most rows that can be drawn: DOUBLE cannot count further by 1.
 _MOST_DRAWN = 2.0**53
 _JOINED = ("unit", "mean", "factor", "_rows", "_is_rounded", "_weight", "_least", "_most")
 
 
 def create_salts(seed: int, numbers: Sequence[int]) -> pl.DataFrame:
-    """Return the random numbers of replicates, which depend on the seed and their number alone.
+    """Return the random numbers of replicates, which depend only on the seed and their number.
 
     Examples
     --------
@@ -64,7 +64,7 @@ def _write_draws() -> str:
         write_sql(bind_query(builtin().get(name).query, ("cell",), {}, {}))
         for name in ("uniforms", "draws")
     )
-    # A condition on a draw is pushed into the query: without a table it is computed twice.
+    # MATERIALIZED, because a condition on draws is pushed into the CTE, which then runs twice.
     return f"WITH uniforms AS (\n{uniforms}\n),\ndraws AS MATERIALIZED (\n{draws}\n)"
 
 
@@ -75,7 +75,7 @@ def _list_values(cells: Cells) -> list[str]:
 def _draw(cells: Cells, salts: pl.DataFrame, engine: Engine, *, leave_out: bool = False) -> Any:
     """Return the cells of each replicate, with the number of rows drawn as ``n``.
 
-    With ``leave_out`` these are the rows that are left without a drawn `_GROUPS`-th of them.
+    With ``leave_out``, one in `_GROUPS` rows is drawn, and ``n`` counts the other rows.
     """
     units = cells.frame.select("unit", "mean").unique().with_row_index("cell")
     units = units.with_columns(pl.col("cell").cast(pl.Int64), pl.col("unit").cast(pl.Int64))
@@ -94,8 +94,8 @@ def _draw(cells: Cells, salts: pl.DataFrame, engine: Engine, *, leave_out: bool 
         f"JOIN counted AS c ON c.cell = d.cell WHERE {drawn} > 0"
     )
     objects = {"cells": units, "replicates": salts, "counted": joined}
-    # A statement over few rows is not optimized, and planned once. Here a tenth of the pairs stands
-    # for the rows: up to 200,000 pairs of a cell and a replicate take longer to plan than to draw.
+    # A statement over few rows skips the optimizer and is planned once. A tenth of the pairs of a
+    # cell and a replicate counts as rows, as up to 200,000 pairs take longer to plan than to draw.
     rows = units.height * salts.height // 10
     sources = [Source(name, name, label=name, rows=rows) for name in objects]
     return engine.run(statement, {}, sources, objects, pl.DataFrame)
@@ -104,17 +104,17 @@ def _draw(cells: Cells, salts: pl.DataFrame, engine: Engine, *, leave_out: bool 
 def leave_out_units(
     cells: Cells, requests: Sequence[Request], keys: Sequence[str], over: Sequence[str]
 ) -> pl.DataFrame:
-    """Return the metrics of the jackknife: of all rows without a row of each unit in turn.
+    """Return the metrics of the jackknife, which leaves out one row of each unit in turn.
 
-    Of clusters the whole unit is left out. The replicates of a slice are numbered -1, -2 ...; the
-    result of one counts for all rows of the unit, whose number is ``weight``.
+    With clusters the whole unit is left out. The replicates of a slice are numbered -1, -2 ...;
+    the result counts for each row of the unit, so ``weight`` is the unit's number of rows.
 
     Parameters
     ----------
     cells, requests, keys
         As for `evaluate_drawn`.
     over : sequence of str
-        The slice keys, or those of them that tell units apart.
+        The slice keys within which units are numbered.
     """
     over = list(over)
     number = pl.col("unit").rank("dense").cast(pl.Int64)
@@ -142,8 +142,8 @@ def _leave_out(
 ) -> pl.DataFrame:
     """Return the metrics of the jackknife, numbered -1, -2 ..., and ``weight``, the rows of each.
 
-    Where a slice has few units, a row of each is left out in turn. Elsewhere random samples are:
-    their third moments are those of the rows too.
+    If a slice has few units, a row of each is left out in turn. Otherwise random samples of rows
+    are left out: their third moments add up to those of single rows.
     """
     size = pl.col("unit").n_unique()
     is_few = (size.over(keys) if keys else size) <= _MOST_UNITS
@@ -180,17 +180,17 @@ def bind_drawn(
     Parameters
     ----------
     frame : polars.DataFrame
-        The cells of one or more replicates; the result's last element is what the source reads.
+        The cells of one or more replicates.
     cells : Cells
-        What they were drawn from.
+        The cells that they were drawn from.
     keys : sequence of str
-        The slice keys among the columns; the others tell folds apart.
+        The slice keys among the columns; other keys are folds.
     by_row : bool
-        Whether a cell is as many rows as were drawn of it, instead of one with a weight.
+        Whether a cell becomes as many rows as were drawn, instead of one row with a weight.
     """
     if cells.definition is not None:
         return bind_queries(frame, cells, keys)
-    # Whole numbers add up exactly as weights, too, and sums of counts are slow 16-byte numbers.
+    # Weights instead of counts: whole numbers stay exact, and sums of counts are slow (16 bytes).
     frame = frame.with_columns(pl.col("n").cast(pl.Float64))
     roles: dict[str, Any] = {**cells.roles} | ({} if by_row else {"weight": "n"})
     source = open_source(frame, name="_sqleval_rows")
@@ -234,12 +234,12 @@ def evaluate_drawn(
 
 
 def _takes_rows(request: Request) -> bool:
-    """Whether a metric cannot use weights: a row that is drawn twice is two rows for it."""
+    """Whether a metric cannot use weights, so that a row drawn twice must be two rows."""
     return request.header.get("weights") == "none"
 
 
 def draw_replicates(cells: Cells, replicates: int, seed: int) -> Iterator[pl.DataFrame]:
-    """Yield the cells of the sample (replicate 0) and those of replicates 1 ..., some at once."""
+    """Yield the cells of the sample (replicate 0) and of replicates 1 ..., in batches."""
     if not cells.is_clustered and (total := cells.frame["mean"].sum()) > _MOST_DRAWN:
         raise DataError(
             f"replicates draw rows, and the counts add up to {total:g}; up to {_MOST_DRAWN:g} rows "
@@ -255,7 +255,7 @@ def draw_replicates(cells: Cells, replicates: int, seed: int) -> Iterator[pl.Dat
         if first > 1:
             yield drawn
             continue
-        # In one statement, which takes longer to plan than the sample alone to evaluate.
+        # The first batch includes the sample: another statement takes longer to plan than to run.
         drawn = drawn.with_columns(pl.col("n").cast(pl.Float64))
         yield pl.concat([sample.cast(dict(drawn.schema)), drawn])
 
@@ -271,7 +271,7 @@ def evaluate_replicates(
 ) -> pl.DataFrame:
     """Return the metrics of the sample (replicate 0), of replicates 1 ... and of the jackknife.
 
-    The replicates of the jackknife are numbered -1, -2 ..., and stand for ``weight`` rows each.
+    The replicates of the jackknife are numbered -1, -2 ...; each counts for ``weight`` rows.
     """
     drawn = draw_replicates(cells, replicates, seed)
     values = pl.concat([evaluate_drawn(each, cells, requests, keys) for each in drawn])

@@ -1,4 +1,4 @@
-"""Rounds scores and numbers to significant bits, so that many rows are equal and counted as one."""
+"""Rounds scores and numbers to significant bits, so that many rows become equal."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ import polars as pl
 
 from sqleval.compiler.bins import Bins, write_bin
 
-#: The share of a value that rounding may change before a note says so.
+#: The largest relative change by rounding without a note.
 _LARGE_CHANGE = 0.05
 
 
 def write_score(score: str, bits: int) -> str:
     """Return the SQL of a score, rounded to significant bits unless these are 0.
 
-    Between 1/2 and 1 its distance from 1 is rounded: the loss of a probability depends on that.
+    Between 1/2 and 1, the distance from 1 is rounded, because the loss of a probability depends on
+    it.
     """
     value = f"CAST({score} AS DOUBLE)"
     if not bits:
@@ -31,10 +32,10 @@ def write_rounded(number: str, bits: int) -> str:
 
 
 def write_number(prediction: str, label: str, bits: int) -> str:
-    """Return the SQL of a predicted number, to go with a label that is rounded, too.
+    """Return the SQL of a predicted number, rounded together with its label.
 
-    It is the error that is rounded: where it is small beside the label, it would be lost if both
-    were rounded by themselves.
+    The rounded error is added to the rounded label: a small error would be lost if both numbers
+    were rounded separately.
     """
     if not bits:
         return f"CAST({prediction} AS DOUBLE)"
@@ -43,12 +44,12 @@ def write_number(prediction: str, label: str, bits: int) -> str:
 
 
 def warn_of_change(exact: pl.Expr, rounded: pl.Expr, bits: pl.Expr) -> pl.Expr:
-    """Return the note where rounding changes a metric much, NULL elsewhere.
+    """Return a note where rounding changes a metric much; NULL elsewhere.
 
     Parameters
     ----------
     exact, rounded : polars.Expr
-        The metric of the rows, and of their rounded scores.
+        The metric from exact and from rounded scores.
     bits : polars.Expr
         The significant bits; NULL where scores are not rounded.
     """

@@ -1,4 +1,4 @@
-"""The values that cells of equal rows tell apart: labels, scores or predictions, as SQL."""
+"""Writes the columns by which rows are grouped into cells: labels, scores or predictions."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from sqleval.resampling.rounding import write_number, write_rounded, write_score
 
 
 class Values(NamedTuple):
-    """The columns that cells tell apart.
+    """The columns by which rows are grouped into cells.
 
     Attributes
     ----------
     items : mapping of str to str
         The SQL of each column.
     roles : mapping
-        Their roles; see `cells.Cells`.
+        The roles of the columns; see `cells.Cells`.
     is_rounded : bool
         Whether scores are rounded.
     ctes : mapping of str to str
-        For a ranking, the CTEs of its queries, ``_usable_rows`` the last.
+        For a ranking, the CTEs of its queries; the last is ``_usable_rows``.
     params : mapping
-        Their parameters.
+        The parameters of the CTEs.
     binding : Binding or None
-        For a ranking, the keys of its queries, each of which counts as a row.
+        For a ranking, the binding of its queries, each of which counts as a row.
     definition : Definition or None
-        For a ranking, the state that its queries are.
+        For a ranking, the definition of the state that its queries form.
     """
 
     items: Mapping[str, str]
@@ -50,9 +50,9 @@ class Values(NamedTuple):
 def group_requests(
     binding: Binding, requests: Sequence[Request]
 ) -> Iterator[tuple[list[Request], Value, bool]]:
-    """Yield metrics that share their cells, their threshold, and whether they read scores.
+    """Yield groups of metrics that share cells: their threshold, and whether they read scores.
 
-    The threshold is None for metrics without one. Each metric of a ranking has cells of its own.
+    The threshold is None for metrics without one. Each metric of a ranking is a group by itself.
     """
     if binding.has_queries:
         yield from (([each], None, True) for each in requests)
@@ -76,7 +76,7 @@ def remove_threshold(request: Request) -> Request:
 
 
 def keep_further(binding: Binding, values: Values, bits: int) -> Values:
-    """Return values with those of the further roles that cells keep; numbers are rounded too."""
+    """Add the values of further roles that cells keep, with numbers rounded."""
     items, roles, is_rounded = {**values.items}, {**values.roles}, values.is_rounded
     for role in binding.kept:
         items[role] = rows.write_further(binding, role)
@@ -96,7 +96,8 @@ def create_values(binding: Binding, bits: int, threshold: Value, *, scored: bool
     bits : int
         The significant bits of the scores; 0 for exact scores.
     threshold : float or None
-        Where a score becomes a prediction, for metrics of decisions without a ``prediction``.
+        The threshold that turns scores into predictions, for metrics of decisions without a
+        ``prediction``.
     scored : bool
         Whether the metrics read scores; otherwise they read predictions.
     """
@@ -105,7 +106,7 @@ def create_values(binding: Binding, bits: int, threshold: Value, *, scored: bool
 
 
 def _create_task_values(binding: Binding, bits: int, threshold: Value, *, scored: bool) -> Values:
-    """Return labels, and scores or predictions, as the task has them."""
+    """Return the labels, and the scores or predictions, in the form of the task."""
     if binding.has_several_classes:
         return _create_class_values(binding, bits, scored=scored)
     if not binding.has_two_classes:
@@ -145,6 +146,6 @@ def _create_class_values(binding: Binding, bits: int, *, scored: bool) -> Values
 
 
 def replace_models(binding: Binding) -> Binding:
-    """Return a binding in which the models' scores are columns of a row instead of further rows."""
+    """Return a binding whose rows hold the scores of all models, instead of a row per model."""
     columns = tuple((model, column) for model, each in binding.models for column in each)
     return replace(binding, models=(), classes=columns)
