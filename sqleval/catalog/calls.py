@@ -5,16 +5,16 @@ from math import inf
 
 from sqleval.errors import RequestError
 
-#: Values that are names in lower case: SQL, YAML and the headers of metrics write them so, and the
-#: best threshold may be infinite.
+#: Values that are written as names in lower case, as in SQL, YAML and headers. A threshold may be
+#: infinite.
 _VALUES = {"inf": inf, "true": True, "false": False, "none": None}
 
 
 class _Values(ast.NodeTransformer):
-    """Replaces the names of values by the values."""
+    """Replaces the names in `_VALUES` by their values."""
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
-        """Return the value that a name stands for."""
+        """Return the value of a name."""
         return ast.Constant(_VALUES[node.id]) if node.id in _VALUES else node
 
 

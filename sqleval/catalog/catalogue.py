@@ -1,4 +1,4 @@
-"""The catalogue: the SQL files of one or several folders, read at first use."""
+"""Reads the SQL files of one or several folders, each at its first use."""
 
 import os
 from collections.abc import Mapping
@@ -60,7 +60,7 @@ class Catalogue:
         self.folders = tuple(map(Path, folders))
         self._paths = _map_paths(self.folders)
         self._relations: dict[Path, Relation] = {}
-        # What follows from the files alone is looked up hundreds of times for one statement.
+        # Caches: one statement looks these up hundreds of times.
         self._files: dict[str, tuple[Relation, ...]] = {}
         self._chosen: dict[tuple[str, frozenset[str], bool], Relation | None] = {}
         self._parameters: dict[object, Mapping[str, Param]] = {}
@@ -72,14 +72,15 @@ class Catalogue:
 
     @cached_property
     def aliases(self) -> Mapping[str, str]:
-        """Other names of metrics and curves, such as ``auroc``, and the name of each one's file.
+        """Other names of metrics and curves, such as ``auroc``, and the file's name for each.
 
-        A file of such a name comes before the alias, where it lies in a later folder.
+        A file in a later folder may have the name of an alias; then the name means the file.
 
         Raises
         ------
         LoadError
-            If two files have the same, or a file in the same or an earlier folder has that name.
+            If two files share an alias, or it is the name of a file in the same or an earlier
+            folder.
         """
         aliases: dict[str, str] = {}
         for name, paths in self._paths.items():
@@ -98,7 +99,7 @@ class Catalogue:
         return aliases
 
     def _is_hidden(self, alias: str, path: Path) -> bool:
-        """Whether an alias of a file is the name of one in the same or an earlier folder."""
+        """Whether the alias of a file is the name of another in the same or an earlier folder."""
         if alias not in self._paths:
             return False
         homes = (find_home(each).parent for each in (self._paths[alias][0], path))
@@ -110,7 +111,7 @@ class Catalogue:
         return name if name in self._paths else self.aliases.get(name)
 
     def files(self, name: str) -> tuple[Relation, ...]:
-        """Return the file called ``name`` and its twins; none for an unknown name."""
+        """Return the file called ``name`` and its twins; () for an unknown name."""
         if name not in self._files:
             paths = (path for path in self._paths.get(name, ()) if not find_column_word(path))
             files = tuple(self._load(path) for path in paths)
@@ -121,9 +122,9 @@ class Catalogue:
     def choose(
         self, name: str, conditions: frozenset[str], *, twin: bool = True
     ) -> Relation | None:
-        """Return the file for ``name`` with the most conditions, all of which hold.
+        """Return the file for ``name`` with the most conditions, if all of them hold.
 
-        Without ``twin`` it is the portable file.
+        Without ``twin``, return the portable file.
         """
         key = (name, conditions, twin)
         if key not in self._chosen:
@@ -138,7 +139,7 @@ class Catalogue:
         Raises
         ------
         RequestError
-            If there is no such file; the message names the nearest.
+            If there is no such file; the message suggests a similar name.
         """
         full_name = self.find(name)
         if full_name is None or full_name in CONTRACT:
@@ -167,17 +168,17 @@ class Catalogue:
         return sorted(chosen, key=lambda relation: (relation.family, relation.name))
 
     def portable(self, name: str) -> Relation | None:
-        """Return the portable file called ``name``; None for a relation the compiler writes."""
+        """Return the portable file called ``name``; None if the compiler writes the relation."""
         return None if name in CONTRACT else self.get(name)
 
     def get_widest(self, name: str) -> Relation | None:
-        """Return the file or twin with the most parameters; a twin may have more of them."""
+        """Return the file or twin with the most parameters, as a twin may have more of them."""
         if name in CONTRACT:
             return None
         return max(self.files(name), key=lambda relation: len(relation.params))
 
     def find_interval(self, name: str) -> Relation | None:
-        """Return the file or twin of a metric that has the columns of an interval; None if none."""
+        """Return the file or twin of a metric that has an interval's columns; None without one."""
         return next((file for file in self.files(name) if file.interval is not None), None)
 
     def closure(self, name: str, resolve: Resolve | None = None) -> dict[str, Relation]:
@@ -185,7 +186,7 @@ class Catalogue:
         return graph.closure(name, resolve or self.portable)
 
     def list_files_below(self, name: str) -> frozenset[Relation]:
-        """Return every file that may compute ``name``: its own, those of its steps, all twins."""
+        """Return every file that may compute ``name``: the files and twins of it and its steps."""
         files_by_name: dict[str, tuple[Relation, ...]] = {}
         waiting = [name]
         while waiting:
@@ -209,7 +210,7 @@ class Catalogue:
     def list_parameters(
         self, relation: Relation, conditions: frozenset[str]
     ) -> Mapping[str, Param]:
-        """Return the parameters of a file and of the steps that it reads under conditions."""
+        """Return the parameters of a file, and of the steps that it reads under some conditions."""
         key = (relation, conditions)
         if key not in self._parameters:
 
@@ -223,7 +224,7 @@ class Catalogue:
         return self._parameters[key]
 
     def _check_reads(self, relation: Relation) -> None:
-        """Raise if a file reads a column that is not there, or a metric repeats slices."""
+        """Raise if a file reads a column that does not exist, or a metric repeats slices."""
         for column, names in relation.uses:
             columns = {"model"} if relation.header.get("across") == "model" else set[str]()
             for name in names:
@@ -243,7 +244,7 @@ class Catalogue:
             raise make_error(relation.path, line, message)
 
     def _find_query(self, name: str) -> exp.Query | None:
-        """Return the query of a portable file; None for a relation the compiler writes."""
+        """Return the query of a portable file; None if the compiler writes the relation."""
         relation = self.choose(name, frozenset()) if name not in CONTRACT else None
         return None if relation is None else relation.query
 
@@ -290,7 +291,7 @@ def _describe_folder(folder: Path, misplaced: list[Path]) -> str:
 
 
 def _check_paths(name: str, paths: list[Path]) -> None:
-    """Sort the files of a name, the portable one first; raise if it is not exactly one."""
+    """Sort the files of a name, the portable one first; raise unless there is exactly one."""
     paths.sort(key=lambda path: path.name.count("."))
     portable = [path for path in paths if path.name.count(".") == 1]
     for path in paths:
@@ -314,7 +315,7 @@ def _check_paths(name: str, paths: list[Path]) -> None:
 
 
 def _check_twins(files: tuple[Relation, ...]) -> None:
-    """Raise if a twin of a metric is no metric, or no file has the columns of the interval."""
+    """Raise if a metric's twin is no metric, or no file has the columns of its interval."""
     for file in files:
         if files[0].kind == "metric" != file.kind:
             raise make_error(file.path, 1, "the twin of a metric needs the column 'value'")
@@ -327,7 +328,7 @@ def _check_twins(files: tuple[Relation, ...]) -> None:
 
 @cache
 def find_sql_folder() -> Path:
-    """Return the folder of the SQL files: in the package when installed, else beside it."""
+    """Return the folder of the SQL files: inside the installed package, or beside the sources."""
     package = Path(__file__).parents[1]
     for folder in (package / "sql", package.parent / "sql"):
         if folder.is_dir():
@@ -345,7 +346,7 @@ def add_folder(folder: str | Path) -> None:
     Raises
     ------
     LoadError
-        If it holds no such files, or a name that there is already.
+        If it holds no such files, or a name that the catalogue already has.
     """
     path = Path(folder).resolve()
     if path in (find_sql_folder().resolve(), *list_folders()):
@@ -356,9 +357,9 @@ def add_folder(folder: str | Path) -> None:
 
 
 def list_folders() -> tuple[Path, ...]:
-    """Return the folders beside the package's: of `SQLEVAL_SQL`, of packages, and added ones.
+    """Return the further folders: from `SQLEVAL_SQL`, from installed packages, and added ones.
 
-    A package offers its folder by an entry point in the group ``sqleval.sql``, which loads a path.
+    A package offers its folder by an entry point in the group ``sqleval.sql`` that loads a path.
     """
     named = [part for part in os.environ.get("SQLEVAL_SQL", "").split(os.pathsep) if part]
     offered = [entry.load() for entry in entry_points(group="sqleval.sql")]
@@ -368,5 +369,5 @@ def list_folders() -> tuple[Path, ...]:
 
 @cache
 def builtin() -> Catalogue:
-    """Return the catalogue of the package's SQL files and of the folders beside them."""
+    """Return the catalogue of the package's SQL files and of the further folders."""
     return Catalogue(find_sql_folder(), *list_folders())

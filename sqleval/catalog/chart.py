@@ -1,11 +1,11 @@
-"""What a picture of a curve shows, as the header of its SQL file says it."""
+"""Reads the header key ``chart``: how the picture of a curve is drawn."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-#: The kinds of charts: a line in the unit square, and those with a drawing of their own.
+#: The kinds of charts: a line in the unit square, or a special drawing.
 KINDS = ("line", "calibration", "ks", "cost_curve", "cost_lines", "gain_table", "matrix")
 
 
@@ -19,9 +19,9 @@ class Chart(NamedTuple):
     title : str
         The title.
     x, y : tuple of str
-        For a line in the unit square: a column, and the title of its axis.
+        For a line in the unit square: a column and the title of its axis.
     diagonal : str
-        What the diagonal is, such as chance.
+        The meaning of the diagonal, such as chance.
     steps : bool
         Whether the line steps to a new y before it moves right, instead of a straight line.
     points : bool
@@ -35,9 +35,9 @@ class Chart(NamedTuple):
     columns : tuple of str
         The columns that this chart needs.
     metric : tuple of str
-        The short name and the name of the metric beside a series; empty where there is none.
+        The label and the name of the metric shown beside a series; empty without one.
     facts : mapping of str to str
-        Further metrics in the picture, by what they are there.
+        Further metrics in the picture, by their role there.
     """
 
     curve: str
@@ -60,7 +60,7 @@ class Chart(NamedTuple):
         return self.columns or (self.x[0], self.y[0])
 
 
-#: The keys of ``chart``: what a header says of a chart, besides the name of its curve.
+#: The keys of ``chart`` in a header, which leaves out the curve's name.
 CHART_KEYS = Chart._fields[1:]
 
 

@@ -1,4 +1,4 @@
-"""Reads a SQL file and checks that it keeps the contract: its header, columns and relations."""
+"""Reads a SQL file and checks its header, columns and relations against the contract."""
 
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -41,23 +41,23 @@ from sqleval.dialects import portable
 
 Kind = Literal["metric", "columns", "mergeable", "step", "curve", "split"]
 
-#: The sums of squared weights beside ``successes`` and ``trials``.
+#: The sums of squared weights that go with ``successes`` and ``trials``.
 SQUARES = ("squared_successes", "squared_trials")
 
 
 def list_interval_columns() -> tuple[str, ...]:
-    """Return the columns of metrics that only intervals need.
+    """Return the columns of metrics that only their intervals need.
 
     ``support`` is the smallest count of rows that a standard error rests on, ``degrees`` its
     degrees of freedom. ``squared_successes`` and ``squared_trials`` are the sums of squared weights
-    of a rate, ``kurtosis`` is that of errors whose squares are averaged.
+    of a rate. ``kurtosis`` is the kurtosis of errors, for a mean of their squares.
     """
     needed = [column for columns in INTERVALS.values() for column in columns]
     return (*dict.fromkeys(needed), *SQUARES, "support", "degrees", "kurtosis")
 
 
 def find_interval(columns: Container[str], header: Mapping[str, Any]) -> str | None:
-    """Return the method of the interval of a metric with these columns; None without one."""
+    """Return the method of a metric's interval, by its header or columns; None without one."""
     named = header.get("interval")
     methods = [str(named)] if named else [*INTERVALS]
     return next((m for m in methods if all(name in columns for name in INTERVALS[m])), None)
@@ -78,13 +78,13 @@ class Relation:
     params : dict of str to Param
         The parameters that this file itself uses.
     reads : tuple of str
-        Relations that it reads, in order.
+        The relations that it reads, in order.
     tables : tuple of str
         Parameters that it reads as relations.
     needs : dict of str to frozenset
-        For each contract relation it reads, the columns it uses.
+        For each relation of the contract that it reads, the columns that it uses.
     uses : tuple of (str, tuple of str)
-        Each column that it reads, and the relations of which one has it.
+        Each column that it reads, and the relations that may have it.
     notes : tuple of str
         The reasons it may give for an undefined value.
     parts : tuple of Relation
@@ -124,7 +124,7 @@ class Relation:
 
     @property
     def is_per_class(self) -> bool:
-        """Whether it is computed per class where there are several."""
+        """Whether it is computed per class if there are several classes."""
         return self.task == "two classes"
 
     @property
@@ -134,7 +134,7 @@ class Relation:
 
     @property
     def has_values(self) -> bool:
-        """Whether it is of predicted numbers, as a metric of a regression."""
+        """Whether it is computed from predicted numbers, as a metric of a regression."""
         return any(TASKS[task].has_values for task in self.tasks)
 
     @property
@@ -165,7 +165,7 @@ class Relation:
 
 def _find_line(text: str, node: exp.Expr) -> int:
     """Return the line of the first token of ``node``; sqlglot miscounts lines after comments."""
-    # A node that the parser adds, such as the * of a bare FROM, has a place within the header.
+    # A node that the parser adds, such as the * of a bare FROM, points into the header.
     body = text.index("*/")
     place: exp.Expr | None = node
     while place is not None:
@@ -193,7 +193,7 @@ def _find_kind(
 def _check_metric(
     path: Path, text: str, header: Mapping[str, Any], query: exp.Query, columns: Sequence[str]
 ) -> None:
-    """Raise if a metric is a UNION, or returns columns that have no meaning."""
+    """Raise if a metric is a UNION, or returns columns that metrics do not have."""
     line = _find_line(text, query)
     if not isinstance(query, exp.Select):
         raise make_error(path, line, "a metric is one SELECT, not a UNION")
@@ -232,7 +232,7 @@ def _check_parameters(
     query: exp.Query,
     tables: Iterable[str],
 ) -> None:
-    """Raise if a parameter is used and not declared, or declared and not used."""
+    """Raise if a parameter is used without a declaration, or declared without a use."""
     used = {node.name for node in query.find_all(exp.Placeholder)}
     for name in used - declared.keys():
         line = text[: text.index("$" + name)].count("\n") + 1
@@ -261,7 +261,7 @@ def _parse_conditions(path: Path, header: Mapping[str, Any]) -> frozenset[str]:
 
 
 def _read_parameters_of_metric(path: Path, query: exp.Query) -> dict[str, Param]:
-    """Return the parameters that a column file uses, which its metric declares."""
+    """Return the parameters that a column file uses; its metric declares them."""
     metric = path.with_name(f"{path.name.split('.')[0]}.sql")
     text = read_text(metric)
     used = {node.name for node in query.find_all(exp.Placeholder)}
@@ -273,7 +273,7 @@ def _read_parameters_of_metric(path: Path, query: exp.Query) -> dict[str, Param]
 def _check_output(
     path: Path, text: str, kind: Kind, query: exp.Query, columns: Sequence[str]
 ) -> None:
-    """Raise if the columns lack ``slice``, or have names that are not told apart."""
+    """Raise if the columns lack ``slice``, or have names that are ambiguous in SQL."""
     if "slice" not in columns and path.parent.name != "split":
         raise make_error(path, _find_line(text, query), "the output needs the column slice")
     for name in columns:
@@ -287,7 +287,7 @@ def _check_output(
 
 
 def read_file(path: Path, relations: Iterable[str]) -> Relation:
-    """Read and check one file, which may read these ``relations`` besides the contract's.
+    """Read and check one file; it may read these ``relations`` and the contract's.
 
     Raises
     ------
@@ -321,7 +321,7 @@ def read_file(path: Path, relations: Iterable[str]) -> Relation:
     when = _parse_conditions(path, header)
     _check_relations(path, text, query, {*relations, *CONTRACT, *table_params})
     for node in query.walk():
-        # Only the errors above need places in the text; without them a copy takes half the time.
+        # Only the errors above need positions in the text; without them a copy is twice as fast.
         node._meta = None  # pyright: ignore[reportPrivateUsage]
     return Relation(
         name=path.name.split(".")[0],

@@ -11,7 +11,7 @@ from sqleval.catalog.queries import list_columns, list_needs, list_reads
 
 
 def add_parts(metric: Relation, parts: Sequence[Relation]) -> Relation:
-    """Return a metric with its column files: it has their columns, and reads what they read.
+    """Add column files to a metric, which then has their columns and reads their relations.
 
     Its query stays as it is; `fuse` adds the columns that a statement needs.
 
@@ -34,10 +34,10 @@ def add_parts(metric: Relation, parts: Sequence[Relation]) -> Relation:
 
 
 def fuse(metric: Relation, conditions: Container[str]) -> Relation:
-    """Return a metric as one SELECT with the columns that some conditions ask for.
+    """Return a metric as one SELECT with the columns that hold under some conditions.
 
-    The SELECT reads what the last of the column files reads: the relation of the metric, or one
-    with the same columns and further ones.
+    The SELECT reads the relation of the last column file, which is the metric's relation or one
+    with further columns.
     """
     words = {word for word, (condition, _) in COLUMN_FILES.items() if condition in conditions}
     parts = tuple(part for part in metric.parts if find_column_word(part.path) in words)
@@ -59,7 +59,7 @@ def fuse(metric: Relation, conditions: Container[str]) -> Relation:
 
 
 def _check_part(part: Relation, before: Sequence[Relation]) -> None:
-    """Raise if a column file lacks its columns, or those that the files before it read."""
+    """Raise if a column file lacks its columns, or columns that the files before it read."""
     metric, word = before[0], find_column_word(part.path)
     if metric.kind != "metric":
         message = f"only a metric has a file of its {word}, and {metric.path.name} returns no value"

@@ -1,4 +1,4 @@
-"""Dependencies between SQL files: which reads which, and the check for circles."""
+"""Follows dependencies between SQL files, and checks them for circles."""
 
 from collections.abc import Callable, Mapping
 
@@ -41,7 +41,7 @@ def closure(name: str, resolve: Resolve) -> dict[str, Relation]:
 def depends_on(name: str, step: str, resolve: Resolve) -> bool:
     """Whether the file called ``name`` reads ``step``, directly or through others.
 
-    It stops at the first match, and reads no further files.
+    The search stops at the first match and reads no further files.
     """
     relation = resolve(name)
     if relation is None:

@@ -1,4 +1,4 @@
-"""The header of a SQL file: a YAML mapping in its first comment, its keys and their values."""
+"""Reads and checks the header of a SQL file, a YAML mapping in its first comment."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -14,7 +14,7 @@ from sqleval.common.numbers import is_real_number
 from sqleval.errors import LoadError, get_first_line
 
 _Header = Mapping[str, Any]
-#: Keys of a header, and what is wrong with them.
+#: Keys of a header, each with the message about it.
 _Problems = Iterator[tuple[str, str]]
 #: The keys that a header may have.
 HEADER_KEYS = {
@@ -41,25 +41,25 @@ CONDITIONS: Mapping[str, str] = {
     "intervals": "intervals are asked for (ci=)",
 }
 
-#: The files of further columns of a metric, ``NAME.WORD.sql``: the condition under which the metric
-#: has these columns, and those that the file must return.
+#: The files with further columns of a metric, ``NAME.WORD.sql``: the condition under which the
+#: metric has these columns, and the columns that the file must return.
 COLUMN_FILES: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "bounds": ("binned", ("low", "high")),
     "stderr": ("intervals", ("stderr",)),
 }
 
-#: The key that a file aggregates over: its ``slice`` lacks this key of the relation it reads.
+#: Keys that a file may aggregate over: its ``slice`` then lacks this key of the relation it reads.
 ACROSS = ("matrices", "model")
 
-#: How to find the bins that leave a metric uncertain: the step ``refined_bins_by_pairs`` and so on.
+#: Measures of the uncertainty that a bin causes; the steps are ``refined_bins_by_pairs`` and so on.
 BOUNDS = ("pairs", "precision", "distance")
 
-#: The endings of the names of a variance and of the mean it is taken around; before them stands the
-#: name of the column they belong to.
+#: The endings of the names of columns: a variance, and the mean that it is taken around. The name
+#: of the column that they belong to comes first.
 VARIANCE, CENTRE = "_variance", "_centre"
 
-#: The methods of intervals, and the columns of a metric that each is computed from. A metric has
-#: the method that its header names, or else the first one whose columns it returns.
+#: The methods of intervals, and the columns from which each is computed. A metric has the method
+#: that its header names, or else the first one whose columns it returns.
 INTERVALS: Mapping[str, tuple[str, ...]] = {
     "wilson": ("successes", "trials"),
     "wilson of the prevalence": ("positives", "trials"),
@@ -67,14 +67,14 @@ INTERVALS: Mapping[str, tuple[str, ...]] = {
     "normal": ("stderr",),
     "delta": ("stderr",),
 }
-#: The test of a difference of two models that a metric has: that of areas under ROC curves, or of
-#: rates of right rows. A mean of row losses needs no key.
+#: The tests of a difference of two models that a header may name: for areas under ROC curves, and
+#: for rates of right rows. A mean of row losses needs no key.
 TESTS = ("delong", "mcnemar")
-#: What a metric is before labels come, from scores that are calibrated: its expectation, or
-#: nothing, because it measures calibration. Without the key it is computed from expected counts.
+#: How a metric is computed from calibrated scores before labels come: as its exact expectation, or
+#: not at all, because it measures calibration. Without the key, expected counts are used.
 EXPECTATIONS = ("exact", "none")
-#: The types of columns that are not DOUBLE: a count of rows (a sum of weights where
-#: there are weights), a whole number, a text, or a class as the label has it.
+#: The types of columns that are not DOUBLE: a count of rows (with weights, a sum of weights), a
+#: whole number, a text, or a class in the label's type.
 TYPES = ("count", "integer", "text", "class")
 _VALUES = {
     "task": list_kinds(),
@@ -111,12 +111,12 @@ def make_error(path: Path, line: int, message: str) -> LoadError:
 
 
 def find_home(path: Path) -> Path:
-    """Return the folder of a file's family; that of the steps, ``base``, has folders of its own."""
+    """Return the folder of a file's family; the family of steps, ``base``, has subfolders."""
     return path.parents[1] if path.parents[1].name == "base" else path.parent
 
 
 def find_column_word(path: Path) -> str | None:
-    """Return the key of `COLUMN_FILES` in the name of a file; None for any other file."""
+    """Return the key of `COLUMN_FILES` in a file's name; None for any other file."""
     words = path.name.split(".")[1:-1]
     return words[0] if len(words) == 1 and words[0] in COLUMN_FILES else None
 
@@ -137,7 +137,7 @@ def find_key_line(text: str, key: str) -> int:
 
 
 def find_word_line(text: str, word: str) -> int:
-    """Return the first line below the header that has a word outside a comment."""
+    """Return the first line below the header that contains a word outside of comments."""
     lines = text.splitlines()
     first = text.count("\n", 0, text.index("*/"))
     for number, line in enumerate(lines[first:], first + 1):
@@ -194,7 +194,7 @@ def _is_list(value: object, *sizes: int) -> bool:
     return isinstance(value, list) and len(cast("list[object]", value)) in sizes
 
 
-#: The values of keys that may have any of a kind: their test, and what an error says of them.
+#: Keys with free values: the test of a value, and the words of an error.
 _FORMS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     **dict.fromkeys(("summary", "formula", "reference"), (_is_text, "be a text")),
     "scale": (lambda value: is_real_number(value) and value > 0, "be a number above 0"),
@@ -212,7 +212,7 @@ _FORMS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
 
 
 def check_header(path: Path, text: str, header: Mapping[str, Any], kind: str) -> None:
-    """Raise if the header lacks a key of its kind, or a key has a value that is not allowed."""
+    """Raise if the header lacks a key that its kind needs, or a value is not allowed."""
     missing = sorted(_REQUIRED.get(kind, {"summary"}) - header.keys())
     if missing:
         values = {**_VALUES, "range": ("such as 0 .. 1",)}
@@ -255,7 +255,7 @@ def _check_chart(path: Path, text: str, chart: object) -> None:
 
 
 def check_named_columns(path: Path, text: str, header: _Header, columns: Sequence[str]) -> None:
-    """Raise if a header names a column that the file does not return, or a type that is none."""
+    """Raise if a header names a column that the file does not return, or an unknown type."""
     finds = (_find_unknown_columns, _find_wrong_moments, _find_wrong_types)
     for key, problem in (each for find in finds for each in find(header, columns)):
         raise make_error(path, find_key_line(text, key), problem)
@@ -298,12 +298,12 @@ def _list_chart_columns(chart: Mapping[str, Any] | str) -> list[Any]:
 
 
 def parse_range(text: str) -> tuple[float, float]:
-    """Return the ends of a range; one that is left out is infinite.
+    """Return the two ends of a range; an end that is left out is infinite.
 
     Raises
     ------
     ValueError
-        If it is no lower and higher number with two dots between.
+        If the text is not two ascending numbers with two dots between them.
 
     Examples
     --------
@@ -335,7 +335,7 @@ def read_repeat(path: Path, text: str, header: Mapping[str, Any], *, has_ctes: b
 
 
 def parse_aliases(path: Path, text: str, header: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the other names that a header gives its file.
+    """Return the aliases in the header of a file.
 
     Raises
     ------

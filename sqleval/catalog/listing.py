@@ -1,4 +1,4 @@
-"""The catalogue as a table: one row per metric, from its header and its SQL."""
+"""Lists the catalogue as a table: one row per metric, from its header and its SQL."""
 
 import re
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from sqleval.common.visible import escape_html
 
 
 def describe(relation: Relation, catalogue: Catalogue | None = None) -> dict[str, Any]:
-    """Return the row of one file: its header, and what follows from its SQL."""
+    """Return the row of one file: its header, and facts from its SQL."""
     catalogue = catalogue or builtin()
     params = catalogue.parameters(relation.name)
     header = relation.header
@@ -45,7 +45,7 @@ def describe_interval(relation: Relation, catalogue: Catalogue) -> str | None:
 
 
 def shorten_summary(summary: str) -> str:
-    """Return a summary in a few words: after a semicolon it is about ties and edges."""
+    """Return a summary up to the first semicolon; ties and edge cases follow it."""
     return re.split(r";(?![^(]*\))", summary)[0]
 
 

@@ -1,4 +1,4 @@
-"""Parameters that a file declares: ``name: type in RANGE = default``, and their checks."""
+"""Parses and checks the parameters that a file declares: ``name: type in RANGE = default``."""
 
 import re
 from collections.abc import Mapping
@@ -24,10 +24,10 @@ _TYPES: Mapping[str, type] = {
     "series": int,
     "matrix": tuple,
 }
-#: Kinds that a file reads as a relation: a matrix (label, prediction, cost), a series (i).
+#: Kinds of parameters that a file reads as a relation.
 _TABLES = ("series", "matrix")
 _LONGEST_SERIES = 10_000
-#: The options that every metric has, beside the parameters of its file.
+#: The options that every metric has in addition to the parameters of its file.
 _OPTIONS = ("average", "multi_class", "zero_division")
 
 
@@ -38,8 +38,8 @@ class Param:
     Attributes
     ----------
     kind : str
-        ``float``, ``int``, ``str``, ``bool``, or a table: ``series`` (the relation of 1 .. n, and
-        n) or ``matrix`` (the relation of label, prediction and cost).
+        ``float``, ``int``, ``str``, ``bool``, or a table: ``series`` (a relation of 1 .. n; the
+        value is n) or ``matrix`` (a relation of label, prediction and cost).
     default : value
         None for an optional parameter without a default, and for a matrix, which is required.
     within : str or None
@@ -66,7 +66,7 @@ class Param:
         return self.kind == "matrix"
 
     def check(self, where: str, value: object) -> Value:
-        """Return ``value`` as this parameter's type, or raise `RequestError`."""
+        """Convert ``value`` to this parameter's type, or raise `RequestError`."""
         if value is None and self.default is None and not self.is_required:
             return None
         if self.is_required:
@@ -162,7 +162,7 @@ def parse_parameter(text: str) -> Param:
 
 
 def _are_cells(value: object) -> TypeGuard[Cells]:
-    """Whether a value is a matrix that was parsed before, as that of a request is."""
+    """Whether a value is a matrix that is already parsed, such as the matrix of a request."""
     if not isinstance(value, tuple) or not value:
         return False
     return all(map(_is_cell, cast("tuple[object, ...]", value)))

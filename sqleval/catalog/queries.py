@@ -1,4 +1,4 @@
-"""What follows from the SQL of a file: the columns that it returns, and those that it reads."""
+"""Analyses the SQL of a file: the columns that it returns, and the columns that it reads."""
 
 from collections.abc import Callable, Container, Iterable, Mapping
 from pathlib import Path
@@ -61,7 +61,7 @@ def list_notes(query: exp.Query) -> tuple[str, ...]:
 
 
 def find_text(query: exp.Query, name: str) -> exp.Expr | None:
-    """Return what makes a column of a file a text; None if it is no text by its form."""
+    """Return the expression that makes a column of a file a text; None if no form shows it."""
     for item in query.selects:
         if item.alias_or_name == name:
             return next(filter(_is_text, _list_results(item.unalias())), None)
@@ -69,7 +69,7 @@ def find_text(query: exp.Query, name: str) -> exp.Expr | None:
 
 
 def _list_results(node: exp.Expr) -> list[exp.Expr]:
-    """Return the expressions of which a value is one: the branches of a CASE, or itself."""
+    """Return the expressions that a value may come from: the branches of a CASE, or itself."""
     if not isinstance(node, exp.Case):
         return [node]
     branches = [each.args["true"] for each in node.args["ifs"]]
@@ -85,7 +85,7 @@ def _is_text(node: exp.Expr) -> bool:
 
 
 def find_tables(query: exp.Query) -> list[exp.Table]:
-    """Return the relations that a file reads, at each place."""
+    """Return every place at which a file reads a relation."""
     ctes = {cte.alias for cte in query.find_all(exp.CTE)}
     return [table for table in query.find_all(exp.Table) if table.name not in ctes]
 
@@ -100,7 +100,7 @@ def list_reads(
 
 
 def list_needs(query: exp.Query, ctes: set[str]) -> dict[str, frozenset[str]]:
-    """Return the columns that each SELECT uses of the contract relations it reads."""
+    """Return, for each relation of the contract that a file reads, the columns that it uses."""
     needs: dict[str, set[str]] = {}
     for select in query.find_all(exp.Select):
         tables = [t for t in select.find_all(exp.Table) if t.parent_select is select]
@@ -118,7 +118,7 @@ def list_needs(query: exp.Query, ctes: set[str]) -> dict[str, frozenset[str]]:
 
 
 def list_uses(query: exp.Query, others: Container[str]) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Return each column that is read from other files or the contract, and where it may be from.
+    """Return each column read from other files or the contract, and the relations it may be from.
 
     ``others`` are the CTEs and parameters, whose columns the engine checks.
     """
@@ -146,8 +146,8 @@ def list_uses(query: exp.Query, others: Container[str]) -> tuple[tuple[str, tupl
 def may_repeat_slices(query: exp.Expr, find_query: Callable[[str], exp.Expr | None]) -> bool:
     """Whether a query, by its form, returns several rows per slice.
 
-    One with a WHERE may leave one row of several, and one that groups by further columns may have
-    columns with one value per slice: neither is said to repeat slices.
+    False where the form does not tell: a WHERE may leave one row of several, and further columns of
+    a GROUP BY may have one value per slice.
 
     Parameters
     ----------
@@ -165,7 +165,7 @@ def may_repeat_slices(query: exp.Expr, find_query: Callable[[str], exp.Expr | No
 def _has_one_row(
     query: exp.Expr, ctes: Mapping[str, exp.Expr], find_query: Callable[[str], exp.Expr | None]
 ) -> bool:
-    """Whether a query has one row per slice, or may have."""
+    """Whether a query has, or may have, one row per slice."""
     if not isinstance(query, exp.Select):
         return False
     if group := query.args.get("group"):
@@ -187,7 +187,7 @@ def _has_one_row(
 
 
 def parse_query(path: Path, text: str) -> exp.Query:
-    """Return the one SELECT of a SQL file; raise `LoadError` if there is another text."""
+    """Parse the SELECT of a SQL file; raise `LoadError` unless it is one valid SELECT."""
     try:
         statements = [s for s in sqlglot.parse(text, dialect="duckdb") if s is not None]
     except sqlglot.ParseError as error:

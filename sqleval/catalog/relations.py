@@ -1,40 +1,40 @@
-"""The relations that the compiler writes for the SQL files to read."""
+"""Lists the relations that the compiler writes, and the columns that SQL files may read."""
 
 from collections.abc import Mapping
 
 from sqleval.catalog.roles import list_columns
 
-#: The weight of a row, the sum of squared weights and the number of rows that it stands for. A row
-#: of ``counts=`` stands for rows of weight 1: all three are the count.
+#: The weight of a row, its sum of squared weights, and the number of rows that it stands for. A row
+#: of ``counts=`` stands for rows of weight 1, so that all three are the count.
 WEIGHTS = ("weight", "squares", "n_rows")
-#: Relations that the compiler writes, and the columns that files may read from them, those of
-#: ``predictions`` besides the roles.
+#: The relations that the compiler writes, and the columns that files may read. ``predictions`` also
+#: has a column for each role.
 CONTRACT: Mapping[str, frozenset[str]] = {
     "predictions": frozenset({"slice", *WEIGHTS, "key", "fold", "model"})
     # For binned scores: the lowest and the highest score of a bin.
     | {"score_low", "score_high"}
     # For engines of several machines: a range of the score.
     | {"bucket"},
-    # Score bins, before the bins are chosen that must be split into distinct scores.
+    # Score bins, from which the bins are chosen that are split into distinct scores.
     "coarse_bins": frozenset({"slice", "bin", "positives", "negatives"}),
     "class_scores": frozenset({"slice", "label", "class", "score", *WEIGHTS, "bucket"}),
-    # The units that a split assigns: rows, or groups of rows. Their slice is their key.
+    # The units that a split assigns: rows, or groups of rows. Their ``slice`` is their key.
     "units": frozenset({"slice", "text", "stratum", "members", "time"}),
-    # All combinations of a number of units that are left out together: the place of each.
+    # All combinations of units that are left out together: the place of each unit.
     "combinations": frozenset({"fold", "place"}),
-    # What replicates of the bootstrap are drawn from, and the random numbers of each replicate.
+    # The cells from which the bootstrap draws, and the random numbers of each replicate.
     "cells": frozenset({"slice", "unit", "mean"}),
     "replicates": frozenset({"replicate", "first_salt", "second_salt"}),
-    # The rows of two models that are compared, and what each loses on a row.
+    # The rows of two models that are compared, and the loss of each model on a row.
     "pairs": frozenset(
         {"slice", "label", "score", "baseline_score", "prediction", "baseline_prediction"}
     ),
     "losses": frozenset({"slice", "loss", "baseline_loss"}),
-    # The scores of two samples, a row per sample and score (or score bin): how many rows of each.
+    # The numbers of rows of two samples per score, or per score bin.
     "drift_scores": frozenset(
         {"slice", "score", "lowest", "highest", "of_reference", "of_current"}
     ),
-    # How many rows of two samples are in each category: a bin of scores, a class, a slice.
+    # The numbers of rows of two samples per category: a bin of scores, a class, a slice.
     "drift_categories": frozenset({"slice", "category", "reference_rows", "current_rows"}),
     # A split joined to its rows, for the checks of a split.
     "assigned": frozenset(

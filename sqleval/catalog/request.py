@@ -15,17 +15,16 @@ from sqleval.errors import RequestError
 
 #: Averages over confusion matrices; another average may be a file called NAME_AVERAGE.
 AVERAGES = ("macro", "micro", "weighted")
-#: What becomes of the values over the keys of ``over=``, such as groups of customers: the mean, the
-#: mean weighted by rows, the smallest, the largest, the largest minus the smallest, the smallest
-#: divided by the largest, the largest distance from the value of all rows, and the area under the
-#: values over a numeric key.
+#: The reductions of the values over the keys of ``over=``, such as groups of customers: mean, mean
+#: weighted by rows, smallest, largest, largest minus smallest, smallest divided by largest, largest
+#: distance from the value of all rows, and area under the values over a numeric key.
 REDUCTIONS = (
     "mean", "weighted_mean", "smallest", "largest", "difference", "ratio", "difference_to_all",
     "integral",
 )  # fmt: skip
-#: No average: one row per class. Written ``average=None``.
+#: The average of ``average=None``: one row per class.
 PER_CLASS = "none"
-#: One-vs-rest and one-vs-one: a matrix per class, or per pair of classes.
+#: One-vs-rest and one-vs-one: a confusion matrix per class, or per pair of classes.
 MULTI_CLASS = ("ovr", "ovo")
 
 
@@ -42,13 +41,13 @@ class Request:
     named : bool
         Whether the user named it; False for the default set.
     reduce : str or None
-        What becomes of the values over the keys of ``over=``: one of `REDUCTIONS`.
+        The reduction of the values over the keys of ``over=``: one of `REDUCTIONS`.
     multi_class : str
         ``ovr`` or ``ovo``.
     zero_division : float or None
         The value that replaces an undefined one; None leaves it undefined.
     catalogue : Catalogue
-        Where the metric's file is.
+        The catalogue that holds the metric's file.
     """
 
     name: str
@@ -67,12 +66,12 @@ class Request:
 
     @property
     def is_sum(self) -> bool:
-        """Whether it is a sum over rows, which depends on how many there are (normalize=False)."""
+        """Whether it is a sum (normalize=False), which depends on the number of rows."""
         return dict(self.parameters).get("normalize") is False
 
     @property
     def header(self) -> Mapping[str, Any]:
-        """The header of the metric's file, with the range that the request has."""
+        """The header of the metric's file, with the range and direction of this request."""
         header = self.relation.header
         if self.reduce in ("difference", "difference_to_all"):
             return {**header, "direction": "lower", "range": "0 .. inf"}
@@ -82,12 +81,12 @@ class Request:
             return {**header, "direction": "higher", "range": "" if is_signed else "0 .. 1"}
         if self.reduce == "integral":
             return {**header, "range": ""}
-        # The range of a header is that of a mean.
+        # The header has the range of the mean.
         return {**header, "range": "0 .. inf"} if self.is_sum else header
 
     @property
     def is_per_class(self) -> bool:
-        """Whether a metric of two classes is computed per class (or pair) of several."""
+        """Whether a metric of two classes is computed per class, or per pair of classes."""
         return self.average is not None and self.relation.is_per_class
 
     def depends_on(self, step: str) -> bool:
@@ -96,7 +95,7 @@ class Request:
 
 
 def _split_scorer_name(name: str, catalogue: Catalogue) -> tuple[str, dict[str, object]]:
-    """Split scikit-learn's scorer names: ``f1_macro``, ``roc_auc_ovr_weighted``; find aliases."""
+    """Split scikit-learn's names (``f1_macro``, ``roc_auc_ovr_weighted``), and resolve aliases."""
     if full_name := catalogue.find(name):
         return full_name, {}
     options: dict[str, object] = {}
@@ -111,7 +110,7 @@ def _split_scorer_name(name: str, catalogue: Catalogue) -> tuple[str, dict[str, 
 
 
 def find_name(text: str, catalogue: Catalogue | None = None) -> str:
-    """Return the name of the file that a request is for: ``f1`` for ``f1_macro``."""
+    """Return the name of a request's file: ``f1`` for ``f1_macro``."""
     catalogue = catalogue or builtin()
     full_name = parse_call(text)[0]
     name = _split_scorer_name(full_name, catalogue)[0]
@@ -119,7 +118,7 @@ def find_name(text: str, catalogue: Catalogue | None = None) -> str:
 
 
 def find_direction(text: str, catalogue: Catalogue | None = None) -> str:
-    """Return the better direction of a metric: ``higher``, ``lower`` or ``none``."""
+    """Return the direction in which a metric is better: ``higher``, ``lower`` or ``none``."""
     catalogue = catalogue or builtin()
     return str(_get_metric(find_name(text, catalogue), catalogue).header["direction"])
 
@@ -157,7 +156,7 @@ def parse(
     Parameters
     ----------
     text : str
-        A metric, with parameters where wanted.
+        A metric, optionally with parameters.
     task : str
         The task of the input.
     named : bool
@@ -200,7 +199,7 @@ def parse(
 def _check_reduce(
     name: str, reduce: object, task: TaskFacts, average: object, *, folds: bool
 ) -> None:
-    """Raise `RequestError` if the values over the keys of ``over=`` cannot be reduced so."""
+    """Raise `RequestError` if ``reduce=`` does not fit the metric or the input."""
     _check_choice(name, "reduce", reduce, REDUCTIONS)
     if not folds:
         raise RequestError(
@@ -329,7 +328,7 @@ def parse_table(text: str, task: str, catalogue: Catalogue | None = None) -> Req
     """Parse the request for a curve or the confusion table; None for a metric."""
     catalogue = catalogue or builtin()
     name, values = parse_call(text)
-    # Of a metric and a curve, such as ks and ks_curve, the text names the metric.
+    # If a name fits both a metric and a curve (ks, ks_curve), it means the metric.
     is_metric = name in catalogue.names and catalogue.get(name).kind == "metric"
     if not is_metric and (full := _find_curve_name(name, catalogue)) is not None:
         return parse_curve(full, values, task, catalogue)

@@ -1,4 +1,4 @@
-"""The table of roles: what the column of each role holds, and what follows from that."""
+"""The table of roles: the values that each role's column holds, and how they are treated."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Literal
 from sqleval.common.columns import NUMBERS, TEXTS, Kind
 from sqleval.common.names import find_nearest
 
-#: What the values of a role are. Those of a label follow from the task; a score may be infinite.
+#: The kinds of values of roles. A label's values depend on the task; a score may be infinite.
 Values = Literal[
     "label", "score", "number", "whole", "two classes", "class", "text", "time", "list"
 ]
@@ -17,22 +17,22 @@ Values = Literal[
 
 @dataclass(frozen=True)
 class ValueFacts:
-    """What a column of some values can be, how it is read, and what the audit refuses.
+    """The types that a column may have, how it is read, and the values that the audit refuses.
 
     Attributes
     ----------
     words : str
-        What the column must be, as an error says it.
+        The words of an error for the column's type.
     kinds : frozenset of str
-        The kinds of its types; any kind of one value a row if empty.
+        The kinds of its types; if empty, any kind with one value per row.
     type : str
-        The type in ``predictions``; that of the column if empty.
+        The type in ``predictions``; the column's type if empty.
     is_finite : bool
         Whether a value must be finite.
     wrong : str
-        The SQL test of a value that is there and not allowed, of the value ``{}``.
+        The SQL test of a present value (``{0}``) that is not allowed.
     must : str
-        What the values must be, as an error says it.
+        The words of an error for the allowed values.
     """
 
     words: str = "one value in each row"
@@ -67,30 +67,30 @@ VALUES: Mapping[Values, ValueFacts] = {
 
 @dataclass(frozen=True)
 class RoleFacts:
-    """What a role is.
+    """The facts about a role.
 
     Attributes
     ----------
     argument : str
         The argument, the option and the key of a job that bind it.
     values : str
-        What its column holds, a key of `VALUES`: what the audit counts follows from that.
+        The values of its column, a key of `VALUES`; the audit's counts follow from it.
     help : str
-        What it is, in one line.
+        Its description in one line.
     metavar : str
-        How its option is written; other than ``COLUMN`` for one that may name several columns.
+        The placeholder of its option: ``COLUMN``, or another one if it may name several columns.
     allowed : tuple of str
-        The only values that it may have; any if empty.
+        The only values that it may have; if empty, any.
     may_be_negative : bool
         Whether a number may be below 0.
     is_key : bool
         Whether its values are keys of the result.
     is_size : bool
-        Whether it says how many rows a row stands for.
+        Whether it is the number of rows that a row stands for.
     is_kept : bool
         Whether cells, bins, states and pairs keep its values. The score is kept rounded.
     is_bound : bool
-        Whether `sqleval.scan` binds it; another one is an option of a verb.
+        Whether `sqleval.scan` binds it; otherwise it is an option of a verb.
     """
 
     argument: str
@@ -106,22 +106,22 @@ class RoleFacts:
 
     @property
     def value_facts(self) -> ValueFacts:
-        """What its column can be, and how it is read."""
+        """The types that its column may have, and how it is read."""
         return VALUES[self.values]
 
     @property
     def is_single(self) -> bool:
-        """Whether it is one column, not one for each model, class or count."""
+        """Whether it is a single column, instead of one per model, class or count."""
         return self.metavar == "COLUMN"
 
     @property
     def is_column(self) -> bool:
-        """Whether it is a column of ``predictions`` of its own name."""
+        """Whether ``predictions`` has a column with its name."""
         return self.is_bound and not self.is_key and not self.is_size
 
     @property
     def is_further(self) -> bool:
-        """Whether ``predictions`` has its values as they are, beside label, score, prediction."""
+        """Whether ``predictions`` has its values unchanged, next to label, score and prediction."""
         return self.is_column and self.values not in ("label", "score")
 
 
@@ -186,9 +186,9 @@ def list_columns() -> frozenset[str]:
 
 
 def list_further(roles: Iterable[str], *, kept: bool = False) -> tuple[str, ...]:
-    """Return those of some roles whose values ``predictions`` has as they are.
+    """Return the roles, among these, whose values ``predictions`` has unchanged.
 
-    With ``kept``, only those that cells, bins, states and pairs keep.
+    With ``kept``, return only roles whose values cells, bins, states and pairs keep.
 
     Examples
     --------
@@ -201,7 +201,7 @@ def list_further(roles: Iterable[str], *, kept: bool = False) -> tuple[str, ...]
 
 
 def list_arguments(*, single: bool = False) -> tuple[str, ...]:
-    """Return the arguments of `sqleval.scan` that bind roles; only those of one column if asked."""
+    """Return the arguments of `sqleval.scan` that bind roles, or (``single``) one column."""
     return tuple(
         facts.argument
         for facts in ROLES.values()

@@ -1,4 +1,4 @@
-"""The table of tasks: what labels and scores are in each, and what follows from that."""
+"""The table of tasks: the labels, scores, default metrics and curves of each."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sqleval.common.names import find_nearest
 
 @dataclass(frozen=True)
 class TaskFacts:
-    """What a task has.
+    """The facts about a task.
 
     Attributes
     ----------
@@ -19,19 +19,19 @@ class TaskFacts:
     has_several_classes : bool
         Whether labels are classes, with a score per class.
     has_values : bool
-        Whether labels and predictions are finite numbers, of which bins and states hold sums.
+        Whether labels and predictions are finite numbers, whose sums bins and states hold.
     has_queries : bool
-        Whether labels are relevances of rows that a query holds together.
+        Whether labels are relevances of rows that are grouped by query.
     metrics : tuple of str
         The values of the header key ``task`` of metrics that can be computed.
     scored_defaults, defaults : tuple of str
         The metrics that are evaluated by default, with scores and without.
     headline : str, optional
-        The metric that slices and folds are compared by.
+        The metric by which slices and folds are compared.
     curves : tuple of str
-        The pictures of a report with scores.
+        The curves in a report with scores.
     unscored_curves : tuple of str
-        Those without.
+        The curves in a report without scores.
     """
 
     has_two_classes: bool = False
@@ -52,19 +52,19 @@ class TaskFacts:
 
     @property
     def has_one_score(self) -> bool:
-        """Whether a score is one number that puts rows in order."""
+        """Whether a score is one number by which rows can be sorted."""
         return self.has_two_classes or self.has_queries
 
     def list_defaults(self, *, has_score: bool) -> tuple[str, ...]:
         """Return the metrics that are evaluated by default.
 
-        Without a score, the metrics of a ranking report that it is missing.
+        A ranking has the same metrics without a score: they report that it is missing.
         """
         first, second = self.scored_defaults, self.defaults
         return (first or second) if has_score else (second or first)
 
 
-#: A metric of two classes is computed per class where there are several.
+#: The tasks by name. With several classes, metrics of two classes are computed per class.
 TASKS: dict[str, TaskFacts] = {
     "binary": TaskFacts(
         has_two_classes=True,
@@ -138,7 +138,7 @@ def check_task(task: str) -> str:
     Raises
     ------
     ValueError
-        If there is none of this name.
+        If there is no task of this name.
     """
     if task not in TASKS:
         raise ValueError(f"task: {task!r}{find_nearest(task, TASKS)}; one of: {', '.join(TASKS)}")
@@ -146,10 +146,10 @@ def check_task(task: str) -> str:
 
 
 def may_have_two_classes(task: str | None) -> bool:
-    """Whether a task has two classes, or may have them as it is still open."""
+    """Whether a task has two classes, or is still unknown (None)."""
     return task is None or TASKS[task].has_two_classes
 
 
 def has_several_classes(task: str | None) -> bool:
-    """Whether a task is known and has several classes."""
+    """Whether a task is not None and has several classes."""
     return task is not None and TASKS[task].has_several_classes
