@@ -1,1 +1,1 @@
-"""Metrics and an input become one SQL statement."""
+"""Compiles metrics and an input into one SQL statement."""

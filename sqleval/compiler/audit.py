@@ -1,4 +1,4 @@
-"""Writes the audit: counts of rows used and rows that break a rule; `problems` has the words."""
+"""Writes the audit: counts of rows used and of rows that break a rule. `problems` words them."""
 
 from collections.abc import Callable
 from functools import partial
@@ -36,12 +36,12 @@ def write_audit(
     binned : bool
         Whether rows of ``_grouped`` are score bins, which have the count ``_outside``.
     """
-    # Every aggregate costs planning time, so each is left out where it is not needed.
+    # Every aggregate costs planning time, so only the needed ones are written.
     size = write_row_count(binding) if binding.has_counts else "1"
     size = "_rows" if origin == "_grouped" else size
     strict = binding.nulls == "error" and not binding.labels
     usable, count = "" if strict else write_usable(binding), partial(_count, size)
-    # A sum over no rows is NULL where a count is 0.
+    # Over no rows a SUM is NULL, and a COUNT is 0.
     total = "COUNT(*)" if size == "1" else f"COALESCE(SUM({size}), 0)"
     items = {key: key for key in binding.keys}
     items |= {"_rows": total, "_used": total if strict else f"COALESCE({count(usable)}, 0)"}
@@ -63,7 +63,7 @@ def write_audit(
 
 
 def _count(size: str, *conditions: str) -> str:
-    """Return the number of rows that meet conditions; a row stands for as many as its size."""
+    """Return the SQL that counts rows which meet conditions; each counts as its size."""
     test = "\n    AND ".join(condition for condition in conditions if condition)
     return f"SUM(CASE WHEN {test} THEN {size} ELSE 0 END)" if test else f"SUM({size})"
 
@@ -85,7 +85,7 @@ def _audit_missing(binding: Binding, total: str, count: Callable[..., str]) -> d
 
 
 def _audit_sizes(binding: Binding, *, is_grouped: bool, ci: bool) -> dict[str, str]:
-    """Return the columns about how many rows a row stands for: weights and counts."""
+    """Return the columns about the sizes of rows: weights and counts."""
     items: dict[str, str] = {}
     if binding.is_weighted:
         is_finite = write_present_test("weight", "DOUBLE", finite=True)
@@ -108,18 +108,18 @@ def write_wrong_value(role: str, column: Column) -> str | None:
     test = facts.value_facts.wrong.format(role)
     if not test or role == "count" or column.kind == "boolean":
         return None
-    # NaN is a missing value, and no wrong one.
+    # NaN counts as missing, not as wrong.
     is_present = write_present_test(role, column.type, finite=must_be_finite(role))
     return f"{is_present} AND ({test})" if is_float(column.type) else test
 
 
 def is_refused_below_zero(role: str) -> bool:
-    """Whether a role's negative values are counted by themselves; those of a count are not."""
+    """Whether a role's negative values have their own count; negative ``count`` values do not."""
     return not ROLES[role].may_be_negative and role != "count"
 
 
 def _audit_allowed(binding: Binding, count: Callable[..., str]) -> dict[str, str]:
-    """Return the columns that show values that the table of roles does not allow."""
+    """Return the columns that show values which the table of roles does not allow."""
     items: dict[str, str] = {}
     for role, column in binding.role.items():
         if is_refused_below_zero(role):
@@ -131,7 +131,7 @@ def _audit_allowed(binding: Binding, count: Callable[..., str]) -> dict[str, str
 
 
 def _audit_values(binding: Binding, usable: str, count: Callable[..., str]) -> dict[str, str]:
-    """Return the columns that show labels and predictions that the task does not have."""
+    """Return the columns that show labels and predictions which do not fit the task."""
     items: dict[str, str] = {}
     if binding.has_two_classes:
         for role in ("label", "prediction"):
@@ -158,14 +158,14 @@ def _audit_values(binding: Binding, usable: str, count: Callable[..., str]) -> d
 
 
 def has_other_types(binding: Binding) -> bool:
-    """Whether texts are compared with numbers or truth values, so that classes may not match."""
+    """Whether texts are compared with numbers or truth values, so that classes may differ."""
     pair = [binding.role[role] for role in ("label", "prediction") if role in binding.role]
     is_mixed = any((each.kind_stored in TEXTS) != (pair[0].kind_stored in TEXTS) for each in pair)
     return binding.has_several_classes and pair[0].form is not None and is_mixed
 
 
 def list_fractional(binding: Binding) -> list[str]:
-    """Return the roles whose numbers are classes by their first values, and may not be whole."""
+    """Return the roles whose first values are whole classes, while later ones may be fractions."""
     if not binding.has_several_classes or not binding.is_inferred:
         return []
     roles = ("label", "prediction")
@@ -184,14 +184,14 @@ def _audit_two_values(binding: Binding, role: str, count: Callable[..., str]) ->
     kind = binding.role[role].type
     if not may_have_others(binding, binding.role[role]):
         return {}
-    # NaN would be the largest of the values; it is a missing one.
+    # Leave out NaN, which counts as missing but would be the largest value.
     is_present = write_present_test(role, kind, finite=False)
     if binding.positive is not None:
         is_other = f"{role} <> {write_positive(binding, role)}"
         is_other += f" AND {is_present}" if is_float(kind) else ""
         other = f"CASE WHEN {is_other} THEN {role} END"
         return {f"{role}_low": f"MIN({other})", f"{role}_high": f"MAX({other})"}
-    # Two comparisons take a third less time than a list.
+    # Two comparisons take two thirds of the time of an IN list.
     is_other = f"{role} < -1 OR {role} > 1"
     if not is_integer(kind):
         is_other = f"{role} NOT IN (-1, 0, 1)" + (f" AND {is_present}" if is_float(kind) else "")

@@ -1,4 +1,4 @@
-"""Aggregates rows per score bin."""
+"""Writes the aggregation of rows per score bin."""
 
 from collections.abc import Callable, Container, Mapping, Sequence
 from functools import lru_cache
@@ -41,7 +41,7 @@ def is_row_level(relation: Relation) -> bool:
 
 
 def describe_column(step: str, column: str, params: Mapping[str, Value]) -> str:
-    """Return a column of a step by name and parameters, such as ``log_losses.loss(eps=1e-15)``."""
+    """Describe a step's column with its parameters, such as ``log_losses.loss(eps=1e-15)``."""
     arguments = ", ".join(f"{name}={format_value(value)}" for name, value in sorted(params.items()))
     return f"{step}.{column}" + (f"({arguments})" if arguments else "")
 
@@ -61,7 +61,7 @@ def read_expressions(query: exp.Query) -> dict[str, exp.Expr]:
 
 
 def rewrite_over_source(binding: Binding, node: exp.Expr) -> exp.Expr:
-    """Return an expression over ``predictions`` as one over ``_source``."""
+    """Rewrite an expression over ``predictions`` into one over ``_source``."""
 
     def replace_column(inner: exp.Expr) -> exp.Expr:
         if isinstance(inner, exp.Column) and inner.name in binding.further:
@@ -106,7 +106,7 @@ def write_bins(
     keys |= {"_side": "_side"} if binding.labels else {}
     keys |= {"role": "role"} if "role" in binding.role else {}
     if binding.is_weighted:
-        # An invalid weight must not vanish in the sum of valid ones.
+        # Rows are grouped by sign, so that an invalid weight does not vanish in a sum.
         is_valid = write_present_test("weight", "DOUBLE", finite=True)
         keys["_sign"] = f"CASE WHEN {is_valid} THEN SIGN(weight) END"
     has_cluster, clusters = write_clusters(binding)
@@ -129,7 +129,7 @@ def write_bins(
 def _write_tolerance_bins(
     binding: Binding, bins: Bins, keys: Mapping[str, str], totals: Mapping[str, str], bin_: str
 ) -> dict[str, str]:
-    """Return ``_coarse``, and ``_grouped`` in which the refined bins are split into their scores.
+    """Return ``_coarse``, and ``_grouped``, where refined bins are split into their scores.
 
     Parameters
     ----------
@@ -143,13 +143,13 @@ def _write_tolerance_bins(
         The SQL of a score's bin.
     """
     group = _write_group_by(len(keys) + 1)
-    # With bins of equal width the lowest and highest scores would double the time.
+    # MIN and MAX of the scores would double the time of bins of equal width.
     coarse_ends = _ENDS if bins.bits else {}
     coarse = select({**keys, "bin": bin_, **coarse_ends, **totals}, f"FROM _source\n{group}")
     same = write_key_equality("a", "h", binding.keys)
     scores = {"score": "CAST(a.bin AS DOUBLE)"} | {end: f"a.{end}" for end in _ENDS}
     if not bins.bits:
-        # Two points within the bin: a bin whose ends differ holds several scores.
+        # Take two points within the bin as its ends, because it may hold several scores.
         factor, low = write_double(bins.factor), write_double(bins.low)
         middle = f"a.bin / {factor} + {low}"
         beside = f"(a.bin + 2.5e-1) / {factor} + {low}"
@@ -179,13 +179,13 @@ def write_coarse_bins(binding: Binding) -> str:
     positive = write_zero_or_one(binding, "label")
     items["positives"] = f"COALESCE(SUM(CASE WHEN {positive} = 1 THEN {weight} END), 0)"
     items["negatives"] = f"COALESCE(SUM(CASE WHEN {positive} = 0 THEN {weight} END), 0)"
-    # Rows that are left out must not widen the bounds of the metrics.
+    # Rows that metrics leave out must not widen their bounds.
     condition = write_usable(binding, but="score")
     return select(items, f"FROM _coarse\nWHERE {condition}\nGROUP BY {places}")
 
 
 def write_refined_bins(binding: Binding, names: Sequence[str]) -> str:
-    """Return the bins to split into scores: those of the relations ``names``, and the bin NULL."""
+    """Return the bins to split into scores: the rows of the relations ``names``, and bin NULL."""
     items = {key: key for key in (*binding.keys, "bin")}
     parts = [select(items, f"FROM {name}") for name in names]
     return "\nUNION ALL\n".join([*parts, select(items, "FROM coarse_bins\nWHERE bin IS NULL")])
@@ -193,7 +193,7 @@ def write_refined_bins(binding: Binding, names: Sequence[str]) -> str:
 
 @lru_cache(maxsize=4096)
 def find_columns(relation: Relation, *, intervals: bool) -> frozenset[str]:
-    """Return the columns that a file reads; those that only its interval needs if asked for."""
+    """Return the columns of a file; with ``intervals``, also columns that only intervals need."""
     query = relation.query.copy()
     if not intervals:
         needless = list_interval_columns()
@@ -221,12 +221,12 @@ def write_binned_step(
     used : set of str
         The columns of the step that other files read.
     add_column : function
-        Adds a column to ``_grouped`` and returns its name, given ``sum`` (the sum over a bin's
-        rows), ``centre`` (the same with squared weights), ``squares`` (that of squared deviations
-        from that mean) or ``key`` (a value to group by), an expression over ``predictions``, and
-        the name of the step's column.
+        Adds a column to ``_grouped`` and returns its name. Its arguments are the kind, an
+        expression over ``predictions`` and the name of the step's column. Kinds are ``sum`` (over
+        a bin's rows), ``centre`` (the sum with squared weights), ``squares`` (the sum of squared
+        deviations from that mean) and ``key`` (a value to group by).
     weighted : bool
-        Whether rows have weights. Without, the centre of a variance is the mean.
+        Whether rows have weights. Without weights, the centre of a variance is the mean.
     """
     means = relation.header.get("means") or ()
     centres = relation.header.get("centres") or ()

@@ -17,13 +17,13 @@ from sqleval.common.sql_text import LARGEST, write_double
 from sqleval.compiler.intervals import read_range
 from sqleval.errors import RequestError
 
-#: Significant bits that a bin may keep; Veltkamp's splitting leaves 1 bit at least.
+#: The numbers of significant bits that a bin may keep. Veltkamp's splitting needs at least 1.
 BITS = range(1, 31)
-#: Larger scores could overflow when multiplied with Veltkamp's constant.
+#: Larger scores could overflow when multiplied by Veltkamp's constant.
 _HUGE = "1e290"
 #: More bins of equal width than this are no faster than significant bits.
 _MAX_BINS = 2**20
-#: For a smaller tolerance, ranking all rows is faster than bins.
+#: With a smaller tolerance, bins are slower than ranking all rows.
 _MIN_TOLERANCE = 3e-6
 
 
@@ -33,7 +33,7 @@ class Bins(NamedTuple):
     Attributes
     ----------
     bits : int
-        Significant bits that a score keeps; 0 where bins are of equal width.
+        Significant bits that a score keeps; 0 if bins are of equal width.
     low, factor : float
         The middle of bin 0 of equal width, and the number of bins per unit.
     places : int
@@ -41,7 +41,7 @@ class Bins(NamedTuple):
     tolerance : float or None
         The largest ``high - low`` of a metric; the heaviest bins are split into scores to reach it.
     bounds : tuple of str
-        The measures by which bins are the heaviest, of `header.BOUNDS`.
+        The measures (of `header.BOUNDS`) that tell which bins are the heaviest.
     """
 
     bits: int = 0
@@ -53,7 +53,7 @@ class Bins(NamedTuple):
 
     @property
     def method(self) -> str:
-        """The bins as the result's column ``method`` names them."""
+        """The text of the bins in the result's column ``method``."""
         if self.tolerance is not None:
             return f"bins within {self.tolerance:g}"
         return f"bins of {self.bits} bits"
@@ -71,10 +71,10 @@ def create_bins(bins: object) -> Bins:
 
 
 def fit_bins(probed: Sequence[Any], bins: Bins) -> Bins:
-    """Return bins of equal width that keep the tolerance, judged by the first scores.
+    """Return bins of equal width that keep the tolerance, according to the first scores.
 
-    They are computed and counted faster than bins of significant bits. Where scores crowd together
-    too many of them would be needed, and the bins stay as they are.
+    They are faster than bins of significant bits. If scores are so crowded that too many bins would
+    be needed, the bins are returned unchanged.
 
     Parameters
     ----------
@@ -91,12 +91,12 @@ def fit_bins(probed: Sequence[Any], bins: Bins) -> Bins:
     low, high = lowest - margin, highest + margin
     if lowest >= 0 and highest <= 1:
         low, high = 0.0, 1.0
-    # How much more often two scores share a bin than evenly spread scores would.
+    # The number of pairs of scores that share a bin, relative to evenly spread scores.
     crowded = 4096 * pairs / max(n * (n - 1), 1) * ((high - low) / (highest - lowest))
     least = max(crowded / 2, 1) / bins.tolerance
     if not least < _MAX_BINS:
         return bins
-    # Precision depends on the few rows at the top, and a largest distance on a few bins.
+    # Narrower bins, because precision depends on few rows at the top, a distance on a few bins.
     finer = 1 if bins.bounds == ("pairs",) else 4
     places = min(2 ** ceil(log2(least)) * finer, _MAX_BINS)
     if not isfinite(places / (high - low)):
@@ -119,8 +119,8 @@ def write_bin(score: str, bins: Bins) -> str:
     """Return the SQL of the bin of a score, in the order of the scores.
 
     A score is rounded to its significant bits by Veltkamp's splitting, which is plain arithmetic
-    and the same on every engine; or it gets the number of the nearest bin of equal width, NULL if
-    that is not an INTEGER.
+    and the same on every engine. With bins of equal width, it gets the number of the nearest bin,
+    or NULL if that is out of the range of INTEGER.
     """
     value = f"CAST({score} AS DOUBLE)"
     if not bins.bits:
@@ -141,9 +141,9 @@ def write_bin(score: str, bins: Bins) -> str:
 
 
 def create_tolerance_bins(tolerance: object, requests: Sequence[Request]) -> Bins | None:
-    """Return bins that keep ``high - low`` of these metrics within a tolerance.
+    """Return bins that keep ``high - low`` of these metrics within a tolerance, or None.
 
-    None where no bins can promise it, or where exact results are faster than that many bins.
+    None means that no bins can promise it, or that exact results are faster than so many bins.
 
     Raises
     ------
@@ -169,7 +169,7 @@ def create_tolerance_bins(tolerance: object, requests: Sequence[Request]) -> Bin
 def check_file_allows_bins(
     relation: Relation, values: Mapping[str, object], *, has_values: bool
 ) -> None:
-    """Raise `RequestError` if a file needs every score, or the rows of a regression."""
+    """Raise `RequestError` if a file needs every score, or every row of a regression."""
     unbinned = str(relation.header.get("unbinned", ""))
     option, _, value = unbinned.partition("=")
     declared = relation.params.get(option)

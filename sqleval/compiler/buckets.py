@@ -1,4 +1,4 @@
-"""Defines score buckets: ranges of the score within which windows run on a distributed engine."""
+"""Defines score buckets, the ranges of the score that a distributed engine partitions by."""
 
 import math
 from itertools import pairwise
@@ -6,19 +6,20 @@ from typing import NamedTuple
 
 from sqleval.common.sql_text import write_double
 
-#: The buckets of equal width between two cuts.
+#: The number of buckets of equal width between two cuts.
 _BUCKETS_PER_RANGE = 128
 
 
 class Buckets(NamedTuple):
-    """Ranges of the score with about as many rows each; units stay rows or distinct scores.
+    """Ranges of the score with about equally many rows.
 
     Attributes
     ----------
     cuts : tuple of float
-        Where ranges end, ascending. Below the first and from the last on there is one bucket each.
+        The ends of ranges, ascending. The scores below the first one are one bucket; so are the
+        scores from the last one on.
     has_ties : bool
-        Whether a score has enough rows to be counted before rows are ranked.
+        Whether scores have so many ties that rows are counted by score before they are ranked.
     """
 
     cuts: tuple[float, ...]
@@ -28,14 +29,14 @@ class Buckets(NamedTuple):
 def write_bucket(score: str, buckets: Buckets) -> str:
     """Return the SQL of the bucket of a score: an INTEGER that rises with the score.
 
-    A DOUBLE would do, but Spark sends rows to another task once more to partition by one.
+    It is no DOUBLE, because Spark would shuffle rows once more to partition by a DOUBLE.
     """
     if not buckets.cuts:
         return "0"
     value = f"CAST({score} AS DOUBLE)"
     ranges = [("0", buckets.cuts[0])]
     for i, (low, high) in enumerate(pairwise(buckets.cuts)):
-        # A little less, as the product is rounded and must not reach the next range.
+        # A little less, so that the rounded product does not reach the next range.
         per_unit = _BUCKETS_PER_RANGE * (1 - 1e-12) / (high - low)
         offset = "0"  # of a range that is too narrow or too wide to divide
         if 0 < per_unit < math.inf:
@@ -47,7 +48,7 @@ def write_bucket(score: str, buckets: Buckets) -> str:
 
 
 def _write_choice(value: str, ranges: list[tuple[str, float]]) -> str:
-    """Return the SQL that finds a value's range in as many comparisons as the number has bits."""
+    """Return the SQL that finds a value's range by binary search."""
     if len(ranges) == 1:
         return ranges[0][0]
     middle = len(ranges) // 2

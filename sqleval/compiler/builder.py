@@ -29,9 +29,9 @@ from sqleval.errors import RequestError
 _PER_CLASS = (
     "a probability per class is needed: score={class: column, ...} (--score CLASS=COLUMN for each)"
 )
-#: What the units are: ``rows``; ``numbered``, which are rows whose slice keys are replaced by one
-#: integer id; ``groups``, which are distinct scores; score bins; or, on engines of several
-#: machines, rows with the bucket of their score.
+#: The units of a statement: ``rows``; ``numbered`` (rows whose slice keys are replaced by one
+#: integer id); ``groups`` (distinct scores); score bins; or, on engines of several machines, rows
+#: with the bucket of their score.
 Plan = Literal["rows", "numbered", "groups"] | Bins | Buckets
 
 
@@ -45,7 +45,7 @@ class Scope(NamedTuple):
     values : mapping of str to value
         The parameters that differ from their defaults.
     runs : bool
-        Whether the metric's units are runs, which merge negatives that follow each other.
+        Whether the metric's units are runs, in which successive negatives are merged.
     """
 
     substitutions: tuple[Substitution, ...] = ()
@@ -53,23 +53,23 @@ class Scope(NamedTuple):
     runs: bool = False
 
     def below(self, relation: Relation) -> "Scope":
-        """Return the scope of the files that a file reads: a twin may supply a substitution."""
+        """Return the scope of the files that a file reads; a twin may supply a substitution."""
         return self._replace(substitutions=remove_supplied(self.substitutions, relation.when))
 
 
 class InputRelations(ABC):
-    """Writes an input into a statement, as the relations that the files read.
+    """Writes an input into a statement as the relations that the files read.
 
     Attributes
     ----------
     binding : Binding
         Roles, slice keys and options.
     plan : Plan
-        What the units are.
+        The units.
     dialect : str
-        The engine's SQL; only ``duckdb`` has twins of its own.
+        The engine's SQL; only ``duckdb`` has its own twins.
     buckets : Buckets or None
-        The ranges of the score within which windows run, where no window may hold all rows.
+        The ranges of the score within which windows run, if no window may hold all rows.
     checks_roles : bool
         Whether every role that a file reads must be bound.
     """
@@ -86,9 +86,9 @@ class InputRelations(ABC):
 
     @abstractmethod
     def place_audit(self, builder: "Builder", checks: DomainChecks) -> bool:
-        """Write the audit and its verdict; return whether the scores' domain was audited.
+        """Write the audit and its verdict; return whether it checks the domain of scores.
 
-        The builder calls it last, when all metrics have asked for what they need of the rows.
+        The builder calls it last, when it knows which columns all metrics need.
         """
 
     @abstractmethod
@@ -100,9 +100,9 @@ class InputRelations(ABC):
         description: str,
         params: Mapping[str, Value],
     ) -> str:
-        """Return the column with a step's expression, aggregated over a bin.
+        """Return the column of ``_grouped`` with a step's expression, aggregated over a bin.
 
-        It is the sum, that with squared weights, that of squared deviations, or the value itself.
+        It is the sum, the sum with squared weights, the sum of squared deviations, or the value.
         """
 
     @abstractmethod
@@ -111,18 +111,18 @@ class InputRelations(ABC):
 
     @abstractmethod
     def write_table(self, columns: Sequence[str], listed: Sequence[Sequence[str]]) -> str:
-        """Return a small table of SQL values as a SELECT."""
+        """Return the SELECT of a small table of SQL values."""
 
     @abstractmethod
     def write_verdict(self, *, has_domain: bool) -> tuple[Mapping[str, str], str]:
-        """Return the columns of the audit's verdict, and the join that supplies them."""
+        """Return the columns of the audit's verdict, and the join to its relation."""
 
     def write_kept_metric(self, request: Request, keys: Sequence[str]) -> MetricText | None:
-        """Return the text of a metric whose values the input holds; None if it is computed."""
+        """Return the text of a metric whose values the input holds; None if it must be computed."""
         return None
 
     def count_key_bits(self) -> int:
-        """Return how many bits the keys of the bins take; see `Statement`."""
+        """Return the number of bits that the keys of the bins take; see `Statement`."""
         return 0
 
 
@@ -132,11 +132,11 @@ class Builder:
     Parameters
     ----------
     relations : InputRelations
-        How the input is written.
+        The writer of the input.
     catalogue : Catalogue
-        The files that are placed.
+        The catalogue of the files.
     portable : bool
-        Whether to take the portable files, not the twins for rows: a curve has a row per score.
+        Whether to take portable files instead of twins for rows, as a curve has a row per score.
     ci : bool
         Whether to take the files with the columns that intervals need.
     """
@@ -181,7 +181,7 @@ class Builder:
         several = binding.has_several_classes
         holds = {
             "unweighted": has_rows and not (binding.has_fractions or binding.has_counts),
-            # Windows over pairs of classes have fewer rows, and stay as they are.
+            # Windows over pairs of classes have fewer rows, so they need no buckets.
             "bucketed": buckets is not None and "one_vs_one" not in supplied,
             "intervals": self.has_intervals,
             "binned": self.bins is not None,
@@ -190,7 +190,7 @@ class Builder:
             "thresholded": binding.has_two_classes and "prediction" not in binding.role,
         }
         conditions = {self.relations.dialect, *supplied, *(name for name in holds if holds[name])}
-        # A standard error from rows needs a twin, which there is for these two conditions.
+        # Twins that compute standard errors from rows exist only for these two conditions.
         takes_rows = not self.has_intervals or {"duckdb", "unweighted"} <= conditions
         takes_rows = has_rows and takes_rows and not self.portable
         if takes_rows and not (buckets and buckets.has_ties):
@@ -211,7 +211,7 @@ class Builder:
         return (*self.binding.keys, *list_keys(substitutions))
 
     def add_cte(self, name: str, sql: str, hint: str = "", comment: str = "") -> str:
-        """Write a CTE under ``name``, or name_2 ... if that is taken; return its name."""
+        """Write a CTE called ``name``, or name_2 ... if the name is taken; return its name."""
         unique, i = name, 1
         while unique in self.ctes:
             i += 1
@@ -220,7 +220,7 @@ class Builder:
         return unique
 
     def add_parameter(self, name: str, value: Value) -> str:
-        """Bind ``value`` to a parameter and return its name: $name, or $name_2 if that is taken."""
+        """Bind ``value`` to a parameter; return its name: $name, or $name_2 if that is taken."""
         unique, i = name, 1
         while unique in self.params and self.params[unique] != value:
             i += 1
@@ -229,7 +229,7 @@ class Builder:
         return unique
 
     def place(self, name: str, scope: Scope = Scope()) -> str:  # noqa: B008 (immutable)
-        """Write a relation, unless the statement has it; return the name of its CTE."""
+        """Write a relation unless the statement already has it; return the name of its CTE."""
         relation = self.resolve(name, scope)
         if relation is None:
             return self._place_contract(name)
@@ -252,7 +252,7 @@ class Builder:
         return self._placed[key]
 
     def _place_pooled(self, name: str, cte: str, inner: Scope, key: object) -> str:
-        """Add up the rows of a mergeable step over a substitution's keys; return the CTE."""
+        """Aggregate a mergeable step over a substitution's keys; return the name of its CTE."""
         plain = self.catalogue.files(name)[0]
         if plain.kind != "mergeable":
             return cte
@@ -278,22 +278,22 @@ class Builder:
             weighted=self.binding.is_weighted,
         )
         if key in self._placed:
-            # Write it anew: this reader may need further columns of it.
+            # Write it again, because this reader may need further columns.
             name = self._placed[key]
             self.ctes[name] = Cte(name, sql, "NOT MATERIALIZED", relation.header["summary"])
             return name
         return self.add_cte(relation.name, sql, "NOT MATERIALIZED", relation.header["summary"])
 
     def write_file(self, relation: Relation, scope: Scope) -> FileText:
-        """Place what a file reads, and return the file's text."""
+        """Place the relations that a file reads, and return the file's text."""
         return write_file(relation, self._place_reads(relation, scope))
 
     def write_metric(self, relation: Relation, scope: Scope) -> MetricText:
-        """Place what a metric reads, and return the metric's text."""
+        """Place the relations that a metric reads, and return the metric's text."""
         return write_metric(relation, self._place_reads(relation, scope))
 
     def _place_reads(self, relation: Relation, scope: Scope) -> Place:
-        """Place what a file reads, and return the names that it has in the statement."""
+        """Place the relations that a file reads, and return their names in the statement."""
         self._check_roles(relation, scope)
         if self.bins is not None:
             check_file_allows_bins(relation, scope.values, has_values=self.binding.has_values)
@@ -311,7 +311,7 @@ class Builder:
         keys, renamed = self.keys(scope.substitutions), {}
         across = relation.header.get("across")
         if across == "matrices":
-            # The file itself folds the innermost keys.
+            # The file itself aggregates over the innermost keys.
             keys = self.keys(scope.substitutions[1:])
         elif across == "model":
             if not self.binding.models:
@@ -320,7 +320,7 @@ class Builder:
                     "(--score a=COLUMN --score b=COLUMN)"
                 )
             keys = tuple(key for key in keys if key != self.binding.model_key)
-            # The key is the column `model`, unless a file below has made that column already.
+            # Rename the key to `model`, unless a file below already has that column.
             read = (self.resolve(name, scope) for name in relation.reads)
             if not any(each and each.header.get("across") == "model" for each in read):
                 renamed = {"model": self.binding.model_key}
@@ -378,15 +378,15 @@ class Builder:
         Parameters
         ----------
         items : mapping of str to str
-            The columns of the result, and the SQL of each over ``cte`` as ``r``.
+            The columns of the result, and the SQL of each; ``r`` is the relation ``cte``.
         cte : str
             The relation of these columns.
         order : sequence of str
-            The SQL to order the rows by.
+            The SQL expressions to sort by.
         has_domain : bool
             Whether the verdict has the count of scores outside 0 .. 1.
         hidden : mapping of str to str, optional
-            Further columns that every row carries beside the verdict, and the SQL of each.
+            Further columns next to the verdict, and the SQL of each.
         """
         verdict, joins = self.relations.write_verdict(has_domain=has_domain)
         verdict = {**verdict, **(hidden or {})}

@@ -1,4 +1,4 @@
-"""Writes classes: those of labels and predictions, of parameters, and the scores of each class."""
+"""Writes the classes of labels, predictions and parameters, and the scores of each class."""
 
 from collections.abc import Mapping, Sequence
 
@@ -11,12 +11,12 @@ from sqleval.common.sql_text import Scalar, Value, select, write_literal, write_
 from sqleval.compiler.buckets import Buckets, write_bucket
 from sqleval.errors import RequestError
 
-#: Up to this many classes, a scan of the rows for each is faster.
+#: Up to this many classes, one scan of the rows per class is faster.
 _MOST_SCANS = 16
 
 
 def write_class(column: Column, name: str) -> str:
-    """Return a class as it is compared: a whole number, a text, or what an unknown column holds."""
+    """Return the SQL of a class: a whole number or a text; unchanged if the type is unknown."""
     return name if is_integer(column.type) or not column.type else f"CAST({name} AS VARCHAR)"
 
 
@@ -32,11 +32,11 @@ def write_class_literal(binding: Binding, value: str | int) -> str:
 
 
 def write_class_value(column: Column, value: Scalar) -> str:
-    """Return a class that a parameter or an option names, as `write_class` has it."""
+    """Return a class that a parameter or an option names, in the form of `write_class`."""
     if column.form is not None:
         return write_literal(spell(value, column.form))
     if is_number(column.type) and not is_integer(column.type):
-        # The text of a number is that of its type: 1 as DECIMAL(3, 1) is 1.0.
+        # A number's text depends on its type: 1 as DECIMAL(3, 1) is 1.0.
         return f"CAST(CAST({write_literal(str(value))} AS {column.type}) AS VARCHAR)"
     return write_scalar(value)
 
@@ -60,7 +60,7 @@ def write_param_rows(binding: Binding, param: Param, value: Value) -> list[tuple
 
 
 def write_sum_test(binding: Binding) -> str:
-    """Return the SQL of whether the scores of a row do not sum to 1.
+    """Return the SQL test that the scores of a row do not sum to 1.
 
     The tolerance is scikit-learn's: the square root of the precision of the scores.
     """
@@ -72,9 +72,9 @@ def write_sum_test(binding: Binding) -> str:
 
 
 def write_predicted_class(binding: Binding, names: Sequence[str] | None = None) -> str:
-    """Return the SQL of the class with the highest score, the first of equal ones.
+    """Return the SQL of the class with the highest score; ties go to the first class.
 
-    ``names`` are the columns of the scores: those of ``predictions`` if left out.
+    ``names`` are the columns of the scores, by default those in ``predictions``.
     """
     names = names or [f"score_{i}" for i, _ in enumerate(binding.classes, start=1)]
     cases = " ".join(
@@ -85,8 +85,8 @@ def write_predicted_class(binding: Binding, names: Sequence[str] | None = None) 
 
 
 def write_class_scores(binding: Binding, buckets: Buckets | None = None) -> str:
-    """Return ``class_scores``: one row a prediction and class, with the bucket of its score."""
-    # Rows are sorted with their class, and fewer bytes sort faster.
+    """Return ``class_scores``: one row per prediction and class, with the bucket of its score."""
+    # Cast to small types, because sorting rows with their class is faster with fewer bytes.
     label = binding.role["label"]
     whole = is_integer(label.type) or not label.type
     small = whole and all(isinstance(v, int) and abs(v) < 128 for v, _ in binding.classes)
@@ -101,15 +101,15 @@ def write_class_scores(binding: Binding, buckets: Buckets | None = None) -> str:
         each = items | {"class": name, "score": f"score_{i}"} | weights
         each |= {"bucket": write_bucket(f"score_{i}", buckets)} if buckets is not None else {}
         selects.append(select(each, "FROM predictions"))
-    # A scan a class, each of its own column, is faster than a CASE over all of them.
+    # One scan per class, which reads one column, is faster than a CASE over all columns.
     return "\nUNION ALL\n".join(selects)
 
 
 def _write_listed_scores(items: Mapping[str, str], names: Sequence[str]) -> str:
-    """Return ``class_scores`` of one scan: each row has a list of its scores, one a class.
+    """Return ``class_scores`` from one scan, in which each row has the list of its scores.
 
-    With a scan a class, each names the columns of all classes: the time to plan them grew with
-    nearly the cube of the classes, and 500 took half a minute.
+    With one scan per class, every scan names the columns of all classes: planning time grows nearly
+    with the cube of the number of classes (half a minute for 500).
     """
     scores = ", ".join(f"score_{i}" for i, _ in enumerate(names, start=1))
     weights = {name: name for name in WEIGHTS}

@@ -1,4 +1,4 @@
-"""Compiles one curve or step, whose columns are its own."""
+"""Compiles one curve or step into a statement with the columns of its file."""
 
 from functools import lru_cache
 
@@ -37,14 +37,14 @@ def compile_curve(
     RequestError
         If a role is missing, or a slice key is called like a column of the curve.
     """
-    # A curve has a row a score, so its units are distinct scores from the start.
+    # A curve has one row per score, so its units are distinct scores.
     builder = Builder(create_relations(binding, plan), request.catalogue, portable=True)
     builder.relations.place(builder, predicate)
     return place_curve(builder, request)
 
 
 def place_curve(builder: Builder, request: Request) -> Statement:
-    """Write a curve or step over the input that has been placed."""
+    """Write a curve or step over an input that is already placed."""
     binding = builder.binding
     relation = request.relation
     is_step = relation.kind not in ("curve", "metric")

@@ -9,22 +9,22 @@ from sqleval.errors import RequestError
 
 
 def describe_expectation(request: Request) -> str:
-    """Return what an expected metric is, in the words of the column ``method``.
+    """Return the words of the column ``method`` for an expected metric.
 
     Examples
     --------
     >>> describe_expectation(Request("recall"))
     'of expected counts'
     """
-    # The value of a sum over rows, divided by what does not depend on the labels, is the
-    # expectation if scores are calibrated. A recall is the ratio of two expected counts, which is
-    # nearly the expectation where rows are many.
+    # With calibrated scores, a sum over rows divided by a quantity that does not depend on labels
+    # is the exact expectation. A recall is a ratio of two expected counts, which is close to the
+    # expectation if there are many rows.
     is_exact = request.header.get("expectation") == "exact"
     return "expectation" if is_exact else "of expected counts"
 
 
 def find_obstacle(request: Request) -> str | None:
-    """Return why a metric or curve cannot be expected without labels; None if it can.
+    """Return why a metric or curve cannot be computed without labels; None if it can.
 
     Examples
     --------
@@ -40,7 +40,7 @@ def find_obstacle(request: Request) -> str | None:
 
 
 def check_expected(binding: Binding, request: Request) -> None:
-    """Raise `RequestError` if a metric or curve cannot be expected without labels."""
+    """Raise `RequestError` if a metric or curve cannot be computed without labels."""
     obstacle = find_obstacle(request) if binding.is_expected else None
     if obstacle is not None:
         raise RequestError(obstacle)

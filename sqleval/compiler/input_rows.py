@@ -25,14 +25,14 @@ from sqleval.compiler.statement import Cte
 
 
 class RowRelations(InputRelations):
-    """The rows of a source as relations; see `builder.InputRelations`.
+    """Writes the rows of a source as relations; see `builder.InputRelations`.
 
     Parameters
     ----------
     binding : Binding
         Roles, slice keys and options.
     plan : Plan
-        What the units are.
+        The units.
     dialect : str
         The engine's SQL.
     """
@@ -44,10 +44,10 @@ class RowRelations(InputRelations):
         self.dialect = dialect
         self.buckets = plan if isinstance(plan, Buckets) else None
         self.plan: Plan = "rows" if plan == "numbered" or self.buckets is not None else plan
-        #: Columns of row-level steps over bins, as SQL: those to group by, and aggregates.
+        #: Columns of row-level steps over bins, as SQL: keys to group by, and aggregates.
         self.shared: dict[str, str] = {}
         self.totals: dict[str, str] = {}
-        #: Their names, by a description such as ``log_losses.loss(eps=1e-15)``.
+        #: The names of these columns, by a description such as ``log_losses.loss(eps=1e-15)``.
         self.columns_by_description: dict[str, str] = {}
 
     @property
@@ -67,7 +67,7 @@ class RowRelations(InputRelations):
     def place(self, builder: Builder, predicate: str | None) -> None:
         """Write the source, an empty CTE for its audit, and ``predictions``."""
         binding, bins = self.binding, self._bins
-        # Under groups and most bins only one relation reads the rows.
+        # With groups and most bins, only one relation reads the rows.
         once = binding.stream or bool(binding.labels)
         is_grouped = self.plan == "groups" or (bins is not None and bins.tolerance is None)
         once = once and (not is_grouped or binding.has_values)
@@ -83,7 +83,7 @@ class RowRelations(InputRelations):
         if self._origin == "_grouped":
             self._place_groups(builder)
         builder.add_cte("_audit", "")
-        # Elsewhere sums of INT may stay INT, and overflow.
+        # In other engines a SUM of INT may be INT, and overflow.
         unit = "1" if self.dialect == "duckdb" else "CAST(1 AS BIGINT)"
         sql = rows.write_predictions(
             binding, self._origin, self._usable_only, unit=unit, buckets=self.buckets
@@ -91,7 +91,7 @@ class RowRelations(InputRelations):
         builder.add_cte("predictions", sql, "NOT MATERIALIZED")
 
     def _place_groups(self, builder: Builder) -> None:
-        """Write ``_grouped``; for bins an empty CTE, as the metrics decide on its columns."""
+        """Write ``_grouped``; with bins an empty CTE, whose columns depend on the metrics."""
         bins = self._bins
         if bins is not None and bins.tolerance is not None:
             builder.add_cte("_coarse", "")
@@ -103,7 +103,7 @@ class RowRelations(InputRelations):
         builder.add_cte("_grouped", sql, "MATERIALIZED")
 
     def place_audit(self, builder: Builder, checks: DomainChecks) -> bool:
-        """Write the audit and its verdict, and for bins the relations that it reads."""
+        """Write the audit and its verdict, and with bins the relations that it reads."""
         if self.binding.is_expected:
             checks.of_probabilities.append("expected=")
         domain = checks.is_needed
@@ -116,7 +116,7 @@ class RowRelations(InputRelations):
             also = (*ends, *self.shared, *self.totals)
             sql = rows.write_predictions(self.binding, "_grouped", self._usable_only, also)
             builder.ctes["predictions"] = Cte("predictions", sql, "NOT MATERIALIZED")
-        # A sum over several values does not show whether one of them was missing.
+        # Audit rows of a regression before grouping: a sum does not show that a value was missing.
         origin = "_source" if self.binding.has_values else self._origin
         sql = write_audit(
             self.binding, origin, domain=domain, ci=builder.has_intervals, binned=bins is not None
@@ -134,7 +134,7 @@ class RowRelations(InputRelations):
         description: str,
         params: Mapping[str, Value],
     ) -> str:
-        """Add a row-level expression to ``_grouped``, unless it is there; return its column."""
+        """Add a row-level expression to ``_grouped`` unless it has it; return its column."""
         home = self.shared if kind == "key" else self.totals
         named = {name: builder.add_parameter(name, value) for name, value in params.items()}
         sql = write_sql(rewrite_over_source(self.binding, bind_query(node, (), {}, named)))
@@ -153,17 +153,17 @@ class RowRelations(InputRelations):
         return name
 
     def is_decided(self, values: Mapping[str, Value]) -> bool:
-        """Whether each unit lies on one side of the threshold: the side is a key of its bin."""
+        """Whether each unit lies on one side of the threshold, which is then a key of its bin."""
         return True
 
     def write_table(self, columns: Sequence[str], listed: Sequence[Sequence[str]]) -> str:
-        """Return a small table of SQL values as a SELECT."""
+        """Return the SELECT of a small table of SQL values."""
         named = ", ".join(columns)
         values = ", ".join(f"({', '.join(row)})" for row in listed)
         return f"SELECT {named} FROM (VALUES {values}) AS given({named})"
 
     def write_verdict(self, *, has_domain: bool) -> tuple[Mapping[str, str], str]:
-        """Return the columns of the audit's verdict, and the join that supplies them."""
+        """Return the columns of the audit's verdict, and the join to its relation."""
         joins = "\nCROSS JOIN _problems AS p"
         if key := self.binding.problems_by:
             joins = f"\nJOIN _problems AS p ON {write_key_equality('r', 'p', [key])}"
@@ -172,7 +172,7 @@ class RowRelations(InputRelations):
         return {"_problem": "p.problem", "_notice": "p.notice"}, joins
 
     def count_key_bits(self) -> int:
-        """Return how many bits the keys of the bins take; see `Statement`."""
+        """Return the number of bits that the keys of the bins take; see `Statement`."""
         bins = self._bins
         if bins is None or not bins.factor or self.totals or self.binding.keys:
             return 0

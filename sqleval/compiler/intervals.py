@@ -1,4 +1,4 @@
-"""Intervals from what a metric file already returns: a rate's counts, or a standard error."""
+"""Writes intervals from columns that a metric returns: a rate's counts, or a standard error."""
 
 from collections.abc import Callable, Mapping
 from math import isfinite
@@ -16,23 +16,23 @@ _NO_VARIATION = "no interval: no variation in the sample"
 INFINITE = "no interval: the value or its standard error is infinite"
 FEW_ROWS = "few rows: interval may be too narrow"
 HEAVY_TAILS = "errors with heavy tails: interval may be too narrow"
-#: Normal errors have a kurtosis of 3. `tests/bench/coverage.py` shows what happens above.
+#: Above this kurtosis, intervals are too narrow (`tests/bench/coverage.py`); normal errors have 3.
 _MOST_KURTOSIS = 10
-#: A standard error that rests on fewer rows of one kind is itself uncertain; for an area under the
-#: ROC curve it is the smaller class. `tests/bench/coverage.py` shows what happens below.
+#: A standard error from fewer rows is itself uncertain, as `tests/bench/coverage.py` shows. For
+#: areas under ROC curves, the rows of the smaller class count.
 _MIN_SUPPORT = 5
 MIN_PAIRS = 20
-#: Nearer to 0 or 1 than this, a share of the range differs by rounding alone and has no error.
+#: A share of the range that is closer to 0 or 1 differs only by rounding, and has no error.
 _LEAST, _MOST = "1e-14", "(1e0 - 1e-14)"
 
 
 class Level(NamedTuple):
     """The level of intervals, as SQL: the standard normal quantile, and 1 - ci.
 
-    With ``is_exact`` rates have Clopper and Pearson's interval, of which the statement gives the
-    counts: `inference.rates` adds the ends. With ``has_parts`` it also gives what the intervals in
-    closed form are made of, for tests: the counts and the standard errors. With ``is_plain`` areas
-    have DeLong's interval as the paper has it, which is not on the scale of the logit.
+    With ``is_exact``, rates have Clopper and Pearson's interval: the statement returns counts, and
+    `inference.rates` adds the ends. With ``has_parts``, the statement also returns the counts and
+    standard errors, for tests of differences. With ``is_plain``, areas have DeLong's interval of
+    the paper, which is not on the logit scale.
     """
 
     z: str
@@ -43,10 +43,10 @@ class Level(NamedTuple):
 
 
 class Bounds(NamedTuple):
-    """SQL of the two ends, the name of the method, and SQL of what the note says of them.
+    """SQL of the two ends, the name of the method, and SQL of the note on them.
 
-    Without an interval the method is None. With counts the ends are added to a result, and those
-    here are by how much score bins widen them.
+    Without an interval the method is None. With counts, the ends are computed after the statement,
+    and the ends here are the amounts by which score bins widen them.
     """
 
     low: str = "NULL"
@@ -66,8 +66,8 @@ def write_interval(at: At, level: Level | None, header: Header, weighted: bool) 
     level : Level or None
         The level; None when no interval is asked for.
     header : mapping
-        The metric's header: its ``range`` cuts a symmetric interval, ``interval`` names the
-        method.
+        The metric's header: a symmetric interval is clipped to its ``range``, and ``interval``
+        names the method.
     weighted : bool
         Whether sampling weights are bound.
     """
@@ -78,14 +78,14 @@ def write_interval(at: At, level: Level | None, header: Header, weighted: bool) 
 
 
 def read_range(header: Mapping[str, object]) -> tuple[str | None, str | None]:
-    """Return the ends of a metric's range as SQL; None where there is none."""
+    """Return the ends of a metric's range as SQL; None for an end without a limit."""
     ends = parse_range(str(header.get("range") or ".."))
     low, high = (f"{end:e}" if isfinite(end) else None for end in ends)
     return low, high
 
 
 def is_rounded(header: Mapping[str, object]) -> bool:
-    """Whether a metric is computed from sums: one without any end of a range is a threshold."""
+    """Whether a metric is computed from sums; a metric without a range is a threshold, a score."""
     return any(read_range(header))
 
 
@@ -100,7 +100,7 @@ def _clip_to_range(low: str, high: str, header: Mapping[str, object]) -> tuple[s
 def widen_interval(
     at: Mapping[str, str], header: Mapping[str, object], margin: str, sampled: Bounds
 ) -> Bounds:
-    """Return the interval that contains what all scores would have given.
+    """Widen an interval so that it contains the interval of the exact scores.
 
     Parameters
     ----------
@@ -109,21 +109,21 @@ def widen_interval(
     header : mapping
         The metric's header.
     margin : str
-        By how much sums of doubles may be off, as a share; empty where no scores are binned.
+        The relative error of sums of doubles, as SQL; empty without bins.
     sampled : Bounds
-        The interval of the value as if it were exact, which becomes wider; or none.
+        The sampling interval of the value, to be widened; or none.
     """
     value = at["value"]
     low, high = (at.get(end, value) for end in ("low", "high"))
-    # A metric without any end is a threshold: one of the scores, and not rounded. All others are
-    # sums, which another plan adds up in another order.
+    # All metrics except thresholds, which are scores, are made of sums. Other plans add them up in
+    # another order.
     if margin and is_rounded(header):
         low, high = _clip_to_range(
             f"{low} - {margin} * LEAST(GREATEST(ABS({low}), 1e0), {LARGEST})",
             f"{high} + {margin} * LEAST(GREATEST(ABS({high}), 1e0), {LARGEST})",
             header,
         )
-        # An undefined end must not become that of the range.
+        # An undefined end must stay NULL, although LEAST and GREATEST skip NULL.
         low, high = (
             f"CASE WHEN {at.get(end, value)} IS NOT NULL THEN {sql} END"
             for end, sql in (("low", low), ("high", high))
@@ -145,14 +145,14 @@ def _write_wilson_ends(successes: str, count: str, z: str) -> tuple[str, str]:
     )
     scale = f"(1e0 + {z} * {z} / {trials})"
     return (
-        # At a share of 0 or 1 an end is that share, but for rounding.
+        # At a rate of 0 or 1, one end equals the rate except for rounding.
         f"LEAST(GREATEST(({centre} - {half}) / {scale}, 0e0), {p})",
         f"GREATEST(LEAST(({centre} + {half}) / {scale}, 1e0), {p})",
     )
 
 
 def find_counts(name: str, at: At, *, weighted: bool) -> tuple[str, str]:
-    """Return successes and trials as SQL; of weighted rows, the effective numbers of both."""
+    """Return successes and trials as SQL; with weights, the effective numbers."""
     if not weighted:
         return at[name], at["trials"]
     trials = at["effective_trials"]
@@ -173,7 +173,7 @@ def _write_wilson(at: At, level: Level, _: Header, weighted: bool) -> Bounds:
 
 
 def _write_wilson_of_prevalence(at: At, level: Level, _: Header, weighted: bool) -> Bounds:
-    """Return what p (1 - p) is over the interval of p; its maximum at 1/2 has no standard error."""
+    """Return the range of p (1 - p) over the interval of p, as the standard error at 1/2 is 0."""
     ends = _write_wilson_ends(*find_counts("positives", at, weighted=weighted), level.z)
     first, last = (f"{p} * (1e0 - {p})" for p in ends)
     case_when = f"CASE WHEN {at['trials']} > 0 THEN"
@@ -186,11 +186,11 @@ def _write_wilson_of_prevalence(at: At, level: Level, _: Header, weighted: bool)
 
 
 def _write_delong(at: At, level: Level, header: Header, weighted: bool) -> Bounds:
-    """Return DeLong's interval on the scale of the logit, or a bound where all pairs are in order.
+    """Return DeLong's interval on the logit scale, or a one-sided bound if all pairs are in order.
 
-    Where they all are, so are m = min(P, N) pairs that have no row in common. By Clopper and
-    Pearson (1934), a share of pairs in order below alpha^(1/m) gives m of m with a probability
-    below alpha.
+    If all pairs are in order, so are m = min(P, N) pairs without a common row. By Clopper and
+    Pearson (1934), m of m pairs are in order with a probability below alpha if the true share is
+    below alpha^(1/m).
     """
     share, span, least = _write_share(at["value"], header)
     pairs, error = at["pairs"], at["stderr"]
@@ -223,7 +223,7 @@ def _write_delong(at: At, level: Level, header: Header, weighted: bool) -> Bound
 
 
 def _write_share(value: str, header: Header) -> tuple[str, float, float]:
-    """Return where in its range a value is, from 0 to 1; and the range's length and low end."""
+    """Scale a value to 0 .. 1 within its range; also return the range's length and low end."""
     ends = (float(end or default) for end, default in zip(read_range(header), (0, 1), strict=True))
     least, most = ends
     if (least, most) == (0, 1):
@@ -232,10 +232,11 @@ def _write_share(value: str, header: Header) -> tuple[str, float, float]:
 
 
 def _write_logit(at: At, level: Level, header: Header) -> tuple[str, str]:
-    """Return an interval that is symmetric for ln(a / (1 - a)), where a is the share of the range.
+    """Return an interval that is symmetric on the logit scale ln(a / (1 - a)).
 
-    The standard error there is that of a, divided by a (1 - a). The interval never leaves the
-    range, and with few rows it contains the true value more often than one around a.
+    Here a is the value scaled to 0 .. 1. The standard error of the logit is the standard error of a
+    divided by a (1 - a). The interval never leaves the range, and with few rows it contains the
+    true value more often than a symmetric interval of a.
     """
     share, span, least = _write_share(at["value"], header)
     odds = f"(1e0 - {share}) / NULLIF({share}, 0)"
@@ -253,10 +254,10 @@ def _write_logit(at: At, level: Level, header: Header) -> tuple[str, str]:
 
 
 def _write_quantile(at: At, level: Level) -> str:
-    """Return the quantile of the t distribution, or of the normal one without degrees of freedom.
+    """Return the quantile of t, or the normal quantile if there are no degrees of freedom.
 
-    The first term of its expansion in 1 / degrees (Fisher 1925) is enough: with 10 degrees of
-    freedom the quantile of 95 % is 2.197 instead of 2.228.
+    The first term of the expansion in 1 / degrees (Fisher 1925) is enough: with 10 degrees of
+    freedom and a level of 95 %, it gives 2.197 instead of 2.228.
     """
     if "degrees" not in at:
         return level.z
@@ -265,7 +266,7 @@ def _write_quantile(at: At, level: Level) -> str:
 
 
 def _write_log(at: At, level: Level) -> tuple[str, str]:
-    """Return an interval that is symmetric for the logarithm of a positive value."""
+    """Return an interval that is symmetric on the scale of the logarithm of a positive value."""
     value, error = at["value"], at["stderr"]
     step = f"LEAST({level.z} * {error} / NULLIF({value}, 0), 7e2)"
     low, high = (
@@ -277,7 +278,7 @@ def _write_log(at: At, level: Level) -> tuple[str, str]:
 
 
 def _write_delta(at: At, level: Level, header: Header, weighted: bool) -> Bounds:
-    """Return the interval from a standard error by the delta method, on a scale without ends."""
+    """Return the interval from a delta-method standard error, on a scale without limits."""
     least, most = read_range(header)
     if least is not None and most is not None:
         low, high = _write_logit(at, level, header)
@@ -294,7 +295,7 @@ def _write_normal(at: At, level: Level, header: Header, weighted: bool) -> Bound
     error = at["stderr"]
     half = f"{_write_quantile(at, level)} * {error}"
     low, high = _clip_to_range(f"{at['value']} - {half}", f"{at['value']} + {half}", header)
-    # GREATEST and LEAST skip NULL: without a standard error they would invent an end.
+    # GREATEST and LEAST skip NULL, and would return the range's end without a standard error.
     case_when = f"CASE WHEN {error} > 0 AND {error} <= {LARGEST} THEN"
     method = _name_method("normal", weighted)
     return Bounds(f"{case_when} {low} END", f"{case_when} {high} END", method, _write_reason(at))
@@ -307,7 +308,7 @@ def _write_reason(at: At, rounding: str = "0") -> str:
     """
     error, few = at["stderr"], ""
     if "support" in at:
-        # Without a standard error there is no interval that might be too narrow.
+        # Only an interval with a standard error can be too narrow.
         test = f"{error} > {rounding} AND {at['support']} < {_MIN_SUPPORT}"
         test += f" AND {at['degrees']} > 0" if "degrees" in at else ""
         few = f" WHEN {test} THEN '{FEW_ROWS}'"
@@ -333,7 +334,7 @@ METHODS: Mapping[str, Callable[[At, Level, Header, bool], Bounds]] = {
 
 
 def clip_rounding(value: str, header: Mapping[str, object]) -> str:
-    """Return a value that real-valued weights have rounded past an end of its range as that end."""
+    """Clip a value that rounding of weighted sums has moved just past an end of its range."""
     least, most = read_range(header)
     cases = [f"WHEN {value} > {most} AND {value} <= {most} + 1e-14 THEN {most}"] if most else []
     if least:

@@ -29,21 +29,21 @@ from sqleval.compiler.substitution import averages_folds, create_folds
 
 #: The columns of every result of metrics, after the slice keys (and ``class``, where there is one).
 COLUMNS = ("metric", "value", "low", "high", "n", "n_dropped", "method", "note")
-#: The note of a metric that has an interval from replicates alone.
+#: The note of a metric whose interval needs replicates.
 NO_CLOSED_FORM = "no interval in closed form; the bootstrap gives one"
 #: The note of a sum over rows.
 NO_SUM = "no interval: a sum depends on the number of rows; normalize=True has one"
-#: The start of what ``method`` says of a metric that ``over=`` does not average.
+#: Start of the text in ``method`` for a metric that ``over=`` does not average.
 _POOLED = "pooled over "
-#: The whole of it, as a regular expression.
+#: Regular expression of that text.
 POOLED = rf"({_POOLED}\d+ folds)$"
-#: How the roles are told apart in the key ``role``; a gap is how much worse the second is.
+#: Values of the key ``role`` for gaps: how much worse a metric is on this role than on train.
 _GAPS = {"test": "gap", "validation": "validation_gap"}
 _ROLE_ORDER = ("train", "validation", "test", *_GAPS.values())
 
 
 def _describe_units(builder: Builder, request: Request) -> str | None:
-    """Return the units of the metric's cutoffs, if it reads them."""
+    """Return the units of the metric's cutoffs; None if it reads no cutoffs."""
     if not request.depends_on("score_counts"):
         return None
     if builder.bins is not None:
@@ -67,7 +67,7 @@ def list_columns(requests: Sequence[Request]) -> tuple[str, ...]:
 def _fold_substitutions(
     builder: Builder, placed: PlacedMetric, ci: bool
 ) -> tuple[str, dict[str, str]]:
-    """Fold the substitutions' keys away, from the innermost on; return the CTE and its columns."""
+    """Reduce the substitutions' keys, the innermost first; return the CTE and its columns."""
     request, cte, columns, substitutions = placed[:4]
     for i, each in enumerate(substitutions):
         if not each.is_folded:
@@ -75,7 +75,7 @@ def _fold_substitutions(
         outer = substitutions[i + 1 :]
         support = None
         if each.reducer == "weighted mean":
-            # Keys that are columns of the rows are keys of their weights too.
+            # Keys that are columns of the rows are also keys of the weights.
             under = outer if each.supply.twin else substitutions[i:]
             support = builder.place(each.support, Scope(under))
         whole = None
@@ -85,7 +85,7 @@ def _fold_substitutions(
         ends = read_range(request.header)
         folding = Folding(
             each, builder.keys(outer), cte, columns, support, whole, ends, ci=ci,
-            # The first fold leaves no undefined value that a second one could replace.
+            # Only the first fold replaces undefined values: none are left for the second.
             zero_division=request.zero_division if i == 0 else None,
         )  # fmt: skip
         sql, columns = write_fold(folding)
@@ -101,7 +101,7 @@ def _write_note(
     for why in placed.reasons:
         none = f"CASE WHEN {at['value']} IS NULL THEN {write_literal(why)} END"
         note = f"COALESCE({note}, {none})"
-    # A slice with rows of which the metric's relation has none: all have weight 0.
+    # If a slice has rows, but the metric's relation has none, all weights are 0.
     if builder.binding.has_fractions or builder.binding.has_counts:
         note = f"COALESCE({note}, CASE WHEN {at['value']} IS NULL THEN 'total weight is 0' END)"
     if ci and bounds.method is None:
@@ -117,7 +117,7 @@ def _write_note(
 
 
 def write_order(binding: Binding, key: str, home: str = "r") -> str:
-    """Return how rows are ordered by a slice key; roles and sets have an order of their own."""
+    """Return the ORDER BY term of a slice key; roles and sets have a special order."""
     if binding.sets and key == binding.set_key:
         names = (write_literal(name_set(keys)) for keys in binding.sets)
         places = " ".join(f"WHEN {name} THEN {i}" for i, name in enumerate(names))
@@ -129,10 +129,10 @@ def write_order(binding: Binding, key: str, home: str = "r") -> str:
 
 
 class Layout(NamedTuple):
-    """Which columns the rows of a statement have, besides the slice keys and `COLUMNS`.
+    """The columns of a statement besides the slice keys and `COLUMNS`.
 
-    These are ``class``, the note for scores that are all in 0 .. 1, and hidden ones, of which
-    intervals and tests are made.
+    These are ``class``, the note for scores that are all in 0 .. 1, and hidden columns from which
+    intervals and tests are computed.
     """
 
     class_keys: tuple[str, ...]
@@ -171,7 +171,7 @@ def _write_metric(
         items["remark"] = placed.remark or "CAST(NULL AS VARCHAR)"
     if "role" in binding.role:
         items["better"] = "-1" if request.header["direction"] == "higher" else "1"
-    # A join is computed once; a subquery would be, for each end of each metric.
+    # A join is computed once, a subquery for each end of each metric.
     margin = "_margin" if "m.margin" in bounds.low + bounds.high else None
     joins = [_write_join(binding.keys, cte, "r", is_outer=request.average == PER_CLASS)]
     for relation, name in ((margin, "m"), (folds, "f")):
@@ -180,7 +180,7 @@ def _write_metric(
 
 
 def _write_join(keys: Sequence[str], cte: str, name: str, *, is_outer: bool = False) -> str:
-    """Return the join of the audit with a relation that has a row per slice."""
+    """Return the join of the audit with a relation of one row per slice."""
     if keys:
         return f"LEFT JOIN {cte} AS {name} ON {write_key_equality('a', name, keys)}"
     # Without rows there is no class.
@@ -188,7 +188,7 @@ def _write_join(keys: Sequence[str], cte: str, name: str, *, is_outer: bool = Fa
 
 
 def _write_value(builder: Builder, placed: PlacedMetric, value: str) -> str:
-    """Return the value of a metric, in its range, and where it is undefined as the user has it."""
+    """Return the value of a metric: clipped to its range, and zero_division= if undefined."""
     request = placed.request
     if builder.binding.has_fractions:
         value = clip_rounding(value, request.header)
@@ -198,9 +198,9 @@ def _write_value(builder: Builder, placed: PlacedMetric, value: str) -> str:
 
 
 def _write_method(builder: Builder, request: Request, bounds: Bounds, folds: str | None) -> str:
-    """Return how a value and its interval are computed, as SQL.
+    """Return the SQL of the column ``method``: how a value and its interval are computed.
 
-    With ``folds``, the relation that counts them, it says that they are pooled.
+    With ``folds``, the relation that counts folds, it says that folds are pooled.
     """
     expected = describe_expectation(request) if builder.binding.is_expected else None
     how = [part for part in (_describe_units(builder, request), bounds.method, expected) if part]
@@ -224,16 +224,16 @@ def _place_folds(builder: Builder) -> str:
 
 
 def _write_no_class(builder: Builder) -> str:
-    """Return the class of a metric of all classes: NULL, typed where the type is known.
+    """Return the class of a metric of all classes: NULL, with a type if it is known.
 
-    Sail takes the type of a column of UNION ALL from its first part.
+    Sail takes the type of a column of UNION ALL from the first SELECT.
     """
     label = builder.binding.role["label"]
     return f"CAST(NULL AS {label.type})" if label.kind in ("integer", "text") else "NULL"
 
 
 def _write_gaps(binding: Binding, layout: Layout) -> str:
-    """Return the rows that say how much worse a metric is on test than on training rows."""
+    """Return the rows with gaps: how much worse a metric is on other roles than on train."""
     role = binding.role_key
     others = [key for key in binding.keys if key != role]
     shared = [*others, *layout.class_keys]
@@ -270,18 +270,18 @@ def _write_gaps(binding: Binding, layout: Layout) -> str:
 
 
 def _place_margin(builder: Builder, placed: Sequence[PlacedMetric]) -> None:
-    """Place by how much sums of doubles may be off, as a share, where score bins bound a value."""
+    """Place the relation with the relative error of sums of doubles, if bins bound a value."""
     binding = builder.binding
     rounded = any(is_rounded(each.request.relation.header) for each in placed)
     if builder.bins is not None and "score" in binding.role and rounded:
-        # A sum of n doubles is off by n roundings at most; what is summed has a few of its own.
+        # A sum of n doubles has at most n rounding errors, and each term has a few more.
         items = {key: key for key in binding.keys} | {"margin": "1e-15 * (1.6e1 + COUNT(*))"}
         groups = f"\nGROUP BY {', '.join(binding.keys)}" if binding.keys else ""
         builder.add_cte("_margin", select(items, f"FROM {builder.place('score_bins')}{groups}"))
 
 
 def _list_outermost(binding: Binding, checks: DomainChecks, layout: Layout) -> dict[str, str]:
-    """Return the columns of the result: the keys by their own names, and what the audit forbids."""
+    """Return the columns of the result: user's key names, and NULL where the audit forbids."""
     called = zip(binding.result_keys, binding.key_names, strict=True)
     items = {name: f"{_find_home(binding, key)}.{key}" for key, name in called}
     items |= {name: f"r.{name}" for name in (*layout.class_keys, *COLUMNS)}
@@ -297,7 +297,7 @@ def _list_outermost(binding: Binding, checks: DomainChecks, layout: Layout) -> d
 
 
 def _find_home(binding: Binding, key: str) -> str:
-    """Return the relation that has a slice key: that of the numbered ones, or the results."""
+    """Return the relation that holds a slice key: the numbered slices, or the results."""
     return "k" if binding.is_numbered and key in binding.numbered_keys else "r"
 
 
@@ -307,7 +307,7 @@ def build_statement(
     level: Level | None,
     checks: DomainChecks,
 ) -> Statement:
-    """Return the statement whose rows are the metrics that were placed."""
+    """Return the statement whose rows are the placed metrics."""
     binding = builder.binding
     _place_margin(builder, placed)
     class_keys = ("class",) if has_class_column([each.request for each in placed]) else ()

@@ -32,8 +32,8 @@ def _list_steps(builder: Builder, name: str, scope: Scope) -> set[str]:
 def _choose_twins(builder: Builder, requests: Iterable[Request]) -> set[Request]:
     """Return the requests for which a twin of the metric's file is faster.
 
-    A twin computes by itself what a step would share, so it pays only where no other
-    metric asked for needs a step of the portable file.
+    A twin does not share the steps of the portable file. It is faster only if no other requested
+    metric needs one of these steps.
     """
     candidates = list(requests)
     others = candidates if len(candidates) > 1 else []
@@ -58,17 +58,17 @@ _BOUNDS = ("low", "high")
 
 
 class _Metrics:
-    """Places metrics, fusing those that are one plain SELECT from the same relation."""
+    """Places metrics, and fuses metrics that are plain SELECTs from the same relation."""
 
     def __init__(self, builder: Builder, ci: bool) -> None:
         self.builder = builder
-        # Bins alone are not exact: metrics have bounds, low and high.
+        # With bins, metrics have bounds: the columns low and high.
         bounds = _BOUNDS if builder.bins is not None else ()
         self.wanted = (*_FILLED, *bounds, *(list_interval_columns() if ci else ()))
         self.fused: dict[object, tuple[str, MetricText, list[str], dict[str, None]]] = {}
 
     def place(self, request: Request, relation: Relation, scope: Scope) -> PlacedMetric:
-        """Write a metric; return the CTE that holds it and its columns there."""
+        """Write a metric; return its CTE and columns."""
         substitutions = scope.substitutions
         text = self.builder.relations.write_kept_metric(request, self.builder.keys(substitutions))
         text = text or self.builder.write_metric(relation, scope)
@@ -100,7 +100,7 @@ class _Metrics:
 
 
 def check_plan(plan: object) -> None:
-    """Raise `RequestError` if a plan is unknown."""
+    """Raise `RequestError` for an unknown plan."""
     if not isinstance(plan, (Bins, Buckets)) and plan not in list(get_args(get_args(Plan)[0])):
         raise RequestError(f"plan={plan!r} must be 'rows', 'numbered' or 'groups'")
 
@@ -116,15 +116,15 @@ def compile_metrics(
 ) -> Statement:
     """Return the statement that computes the result of ``requests``.
 
-    ``ci_method`` is that of `Predictions.evaluate`, or ``parts``: then the result has hidden
-    columns, `placed.PARTS`, of which tests are made.
+    ``ci_method`` is as in `Predictions.evaluate`, or ``parts``: then the result has hidden columns
+    (`placed.PARTS`) from which tests are computed.
 
     Raises
     ------
     RequestError
         If a metric does not fit the input.
     """
-    # Counted groups stand for rows only where a weight counts rows.
+    # A group may replace its rows only if its count can be a weight.
     frequency = all(each.relation.header.get("weights") == "frequency" for each in requests)
     has_plain_rows = not (binding.has_fractions or binding.has_counts)
     can_group = binding.has_two_classes and has_plain_rows and frequency
@@ -141,7 +141,7 @@ def place_metrics(
     ci: float | None = None,
     ci_method: str | None = None,
 ) -> Statement:
-    """Write the result of ``requests`` over the input that has been placed."""
+    """Write the result of ``requests`` over an input that is already placed."""
     return metric_rows.build_statement(builder, *write_metrics(builder, requests, ci, ci_method))
 
 
@@ -151,7 +151,7 @@ def write_metrics(
     ci: float | None = None,
     ci_method: str | None = None,
 ) -> tuple[list[PlacedMetric], Level | None, DomainChecks]:
-    """Write the relations of ``requests``, and return where each of them is."""
+    """Write the relations of ``requests``, and return each as a `PlacedMetric`."""
     binding = builder.binding
     requirements.check_names(binding.key_names, metric_rows.list_columns(requests))
     level = None

@@ -1,4 +1,4 @@
-"""Metrics in a statement, and the columns of each from which intervals and tests are made."""
+"""Describes a metric in a statement, and its columns for intervals and tests."""
 
 from typing import NamedTuple
 
@@ -11,9 +11,9 @@ from sqleval.compiler.intervals import Bounds, Level, find_counts, widen_interva
 from sqleval.compiler.requirements import is_linearised
 from sqleval.compiler.substitution import Substitution
 
-#: Columns that a result loses when the exact interval of a rate is made of them.
+#: Hidden columns from which exact intervals of rates are computed.
 COUNTS = ("_successes", "_trials")
-#: Columns of a result from which the differences of models with different rows are tested.
+#: Hidden columns from which models with different rows are compared.
 PARTS = (*COUNTS, "_stderr", "_effective")
 
 
@@ -27,11 +27,11 @@ class PlacedMetric(NamedTuple):
     cte : str
         The CTE that holds it.
     columns : dict of str to str
-        The metric's columns, as they are called in the CTE.
+        The metric's columns, and their names in the CTE.
     substitutions : tuple of Substitution
-        The substitutions that it is under.
+        The substitutions that apply to it.
     reasons : tuple of str
-        Why it may have no value where its SQL file gives no reason.
+        Reasons for an undefined value, in addition to the reasons in its SQL file.
     guard : str, optional
         Why it has no value if scores are outside 0 .. 1, as SQL.
     remark : str, optional
@@ -51,17 +51,17 @@ class PlacedMetric(NamedTuple):
 
     @property
     def is_averaged(self) -> bool:
-        """Whether its values are folded over the keys of a substitution."""
+        """Whether its values are reduced over the keys of a substitution."""
         return any(each.is_folded for each in self.substitutions)
 
 
 def _keep_for_interval(at: dict[str, str], placed: PlacedMetric) -> dict[str, str]:
     """Return the columns from which an interval may be computed.
 
-    A sum over rows has no interval: the columns are those of the mean. Where the counts of all
-    classes are added up, a row counts once per class, so that a standard error for independent rows
-    would be wrong. But among tp and fp, and among tp and fn, each row is there once: rates of these
-    keep their counts. Not so in pairs of classes, where a right row counts once per pair.
+    A sum over rows has no interval, because the columns belong to the mean. In pooled counts of all
+    classes a row counts once per class, so a standard error for independent rows would be wrong.
+    But tp + fp, and tp + fn, count each row once, so rates of these keep their counts; except for
+    pairs of classes, where a right row counts once per pair.
     """
     if placed.request.is_sum:
         return {name: sql for name, sql in at.items() if name in ("value", "low", "high")}
@@ -80,7 +80,7 @@ def _keep_for_interval(at: dict[str, str], placed: PlacedMetric) -> dict[str, st
 def write_bounds(
     builder: Builder, placed: PlacedMetric, at: dict[str, str], level: Level | None
 ) -> Bounds:
-    """Return the interval of a metric, made wider by what score bins leave open."""
+    """Return the interval of a metric, widened by the uncertainty of score bins."""
     binding, header = builder.binding, placed.request.header
     columns = _keep_for_interval(at, placed)
     if level is not None and binding.is_weighted:
@@ -92,7 +92,7 @@ def write_bounds(
 
 
 def _linearise(builder: Builder, placed: PlacedMetric, columns: dict[str, str]) -> dict[str, str]:
-    """Return the columns of an interval where rows have sampling weights."""
+    """Return the columns of an interval, corrected for sampling weights."""
     if not is_linearised(builder, placed.request.name):
         return {name: sql for name, sql in columns.items() if name in ("value", "note")}
     if "stderr" in columns:
@@ -101,7 +101,7 @@ def _linearise(builder: Builder, placed: PlacedMetric, columns: dict[str, str]) 
 
 
 def list_hidden(level: Level | None) -> tuple[str, ...]:
-    """Return the columns of numbers that a result with intervals of a level loses."""
+    """Return the hidden columns of a statement with intervals, which the result does not have."""
     if level is None or not (level.is_exact or level.has_parts):
         return ()
     return COUNTS if level.is_exact else PARTS
@@ -110,7 +110,7 @@ def list_hidden(level: Level | None) -> tuple[str, ...]:
 def write_hidden(
     builder: Builder, placed: PlacedMetric, at: dict[str, str], bounds: Bounds, level: Level | None
 ) -> dict[str, str]:
-    """Return the hidden columns, NULL where a metric has none of them."""
+    """Return the hidden columns; NULL if a metric lacks them."""
     names, parts = list_hidden(level), dict[str, str]()
     if names == PARTS:
         parts = _list_parts(builder, placed, at)
@@ -120,7 +120,7 @@ def write_hidden(
 
 
 def _list_parts(builder: Builder, placed: PlacedMetric, at: dict[str, str]) -> dict[str, str]:
-    """Return the SQL of `PARTS`, as far as a metric has them."""
+    """Return the SQL of the columns of `PARTS` that a metric has."""
     columns, is_weighted = _keep_for_interval(at, placed), builder.binding.is_weighted
     if is_weighted:
         columns = _linearise(builder, placed, columns)

@@ -1,7 +1,7 @@
-"""Writes what the audit found as sentences: the problem of the rows, or a notice about them.
+"""Writes the findings of the audit as sentences: the problem of the rows, or a notice.
 
-The statement itself makes the message (``_problems``), so whoever pastes the SQL into a console
-sees the same words; the frontend raises them as `DataError`.
+The statement itself writes the message (``_problems``), so that SQL in a console shows the same
+words. The frontend raises a problem as `DataError`.
 """
 
 from collections.abc import Sequence
@@ -24,13 +24,13 @@ from sqleval.compiler.rows import list_internal_columns
 _DROP = "; nulls='drop' (--nulls drop) leaves them out and counts them"
 _SEVERAL = "task='multiclass' (--task multiclass) takes several classes"
 
-#: Between which ends the largest weight of a slice must be. Metrics multiply sums of weights, and
-#: the product must not leave the range of DOUBLE. Small weights beside larger ones do no harm.
+#: The least and the greatest allowed value of a slice's largest weight: products of sums of weights
+#: must stay within the range of DOUBLE. Smaller weights do no harm.
 _WEIGHTS = ("1e-100", "1e100")
 
 _NULL_TEXT = "CAST(NULL AS VARCHAR)"
 
-#: What is wrong with states that have a query several times, after their number.
+#: The error of states that hold a query several times; the number of queries precedes it.
 DIVIDED = (
     "queries are there several times in the states, slices or periods that are put together: the "
     "metrics of a query cannot be computed from parts of its rows; keep the keys that tell them "
@@ -48,14 +48,14 @@ def concatenate(*parts: str | tuple[str]) -> str:
 
 
 def _aggregate(binding: Binding, aggregate: str, column: str) -> str:
-    """Return an aggregate of a column of the audit, over the slices that a problem is about."""
+    """Return an aggregate of an audit column over the slices that share a problem."""
     return f"{aggregate}({column})" if binding.keys else column
 
 
 def _divide_by_copies(binding: Binding, count: str, *, per_model: bool = False) -> str:
-    """Return a count of source rows, which the statement repeats per model and set of keys.
+    """Divide a count by the copies of a source row: one per model and set of keys.
 
-    With ``per_model`` it counts values of the models' columns, which are not repeated per model.
+    With ``per_model`` it counts values of the models' columns, which differ between models.
     """
     copies = max(len(binding.sets), 1) * (1 if per_model else max(len(binding.models), 1))
     return f"CAST({count} / {copies} AS BIGINT)" if copies > 1 else count
@@ -72,7 +72,7 @@ def _write_share(binding: Binding, column: str, role: str) -> tuple[str]:
 
 
 def _describe_column(binding: Binding, role: str, column: Column) -> str:
-    """Return a role and its column as a message names them; of several models, all columns."""
+    """Return the words for a role and its column; for several models, all their columns."""
     if not binding.models or role != binding.model_role:
         return f"{name_argument(role)}={column.name!r}"
     place = [each for _, each in binding.classes].index(column) if binding.classes else 0
@@ -149,7 +149,7 @@ def _check_fractions(binding: Binding) -> list[Case]:
 
 
 def _write_alone(binding: Binding) -> tuple[str, str, str]:
-    """Return the counts of predictions that are no class of the label and of all, and what is."""
+    """Return the number of predictions without a class of the label, of all, and the columns."""
     alone, used = (
         f"COALESCE({_aggregate(binding, 'SUM', column)}, 0)"
         for column in ("prediction_alone", "_used")
@@ -172,7 +172,7 @@ def _check_other_types(binding: Binding) -> list[Case]:
 
 @dataclass
 class DomainChecks:
-    """Why the audit counts scores outside 0 .. 1.
+    """The reasons to count scores outside 0 .. 1 in the audit.
 
     Attributes
     ----------
@@ -181,7 +181,7 @@ class DomainChecks:
     at_default_threshold : list of str
         Metrics asked for by name that use the default threshold 0.5.
     has_guards : bool
-        Whether a metric of the default set is left out where scores are outside.
+        Whether a metric of the default set is left out if scores are outside.
     has_remarks : bool
         Whether a metric's note depends on it.
     """
@@ -193,7 +193,7 @@ class DomainChecks:
 
     @property
     def is_needed(self) -> bool:
-        """Whether scores outside 0 .. 1 change the result or refuse it."""
+        """Whether scores outside 0 .. 1 change the result or are an error."""
         names = self.of_probabilities or self.at_default_threshold
         return bool(names or self.has_guards or self.has_remarks)
 
@@ -221,7 +221,7 @@ def _check_negative(binding: Binding, role: str, must: str) -> Case:
 
 
 def _check_allowed(binding: Binding) -> list[Case]:
-    """Return the cases of values that the table of roles does not allow."""
+    """Return the cases for values that the table of roles does not allow."""
     cases: list[Case] = []
     for role, column in binding.role.items():
         facts = ROLES[role]
@@ -268,7 +268,7 @@ def _check_counts(binding: Binding) -> list[Case]:
 
 
 def _write_notice(binding: Binding, origin: str) -> str:
-    """Return the SQL of the remarks about the rows, one after another; NULL without any."""
+    """Return the SQL of all remarks about the rows, joined by semicolons; NULL without any."""
     notices = [write_literal(binding.notice)] if binding.notice else []
     notices += [_note_other_types(binding)] if has_other_types(binding) else []
     notices += [_note_labels(binding, origin)] if binding.labels else []
@@ -290,9 +290,9 @@ def _note_other_types(binding: Binding) -> str:
 
 def _note_labels(binding: Binding, origin: str) -> str:
     size = "COALESCE(SUM(_rows), 0)" if origin == "_grouped" else "COUNT(*)"
-    # A label without a row is repeated as often as a row is.
+    # Unmatched labels are repeated per model and set of keys, as rows are.
     alone = f"(SELECT {size} FROM {origin} WHERE _side = 'label')"
-    # A sum over no rows is NULL where a count is 0.
+    # Over no rows a SUM is NULL, and a COUNT is 0.
     sums = (
         f"COALESCE({_aggregate(binding, 'SUM', column)}, 0)" for column in ("_unmatched", "_rows")
     )
@@ -307,14 +307,14 @@ def _note_labels(binding: Binding, origin: str) -> str:
 def write_problems(binding: Binding, checks: DomainChecks, origin: str = "_source") -> str:
     """Return the SQL of ``_problems``: one row with the first ``problem`` and the ``notice``.
 
-    With `Binding.problems_by`, there is a row for each value of that key.
+    With `Binding.problems_by`, it has a row for each value of that key.
 
     Parameters
     ----------
     binding : Binding
         The bound input.
     checks : DomainChecks
-        Why scores outside 0 .. 1 were counted.
+        The reasons to count scores outside 0 .. 1.
     origin : str
         ``_source``, or ``_grouped`` with its counts of rows.
     """
@@ -349,9 +349,9 @@ def write_problems(binding: Binding, checks: DomainChecks, origin: str = "_sourc
 
 
 def write_state_problems(binding: Binding, checks: DomainChecks) -> str:
-    """Return ``_problems`` of a state, whose rows were audited before it was made.
+    """Return ``_problems`` of a state, whose rows were already audited when it was built.
 
-    What is left are scores outside 0 .. 1, and queries of which several rows have a part.
+    Only two problems remain: scores outside 0 .. 1, and queries that are divided between rows.
     """
     cases = _check_domain(binding, checks)
     if binding.has_queries and "query" in binding.role:
@@ -373,6 +373,6 @@ def _write_first_problem(
         items += f",\n  {outside} AS score_outside"
     if key := binding.problems_by:
         return f"SELECT\n  {key},\n{items}\nFROM _audit\nGROUP BY {key}"
-    # Without an aggregate there would be a row for each slice.
+    # Without an aggregate there would be one row per slice.
     audited = "\nFROM _audit" if cases or notice != _NULL_TEXT or domain else ""
     return f"SELECT\n{items}{audited}"

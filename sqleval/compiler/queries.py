@@ -1,4 +1,4 @@
-"""Writes the values of a ranking's metrics by query: states and cells are made of these."""
+"""Writes the values of a ranking's metrics by query, which states and cells hold."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -22,15 +22,15 @@ class QueryValues(NamedTuple):
     Attributes
     ----------
     builder : Builder
-        The statement with the relation: a row per query with the keys, ``query``, ``_usable``,
-        ``_rows``, ``cluster`` (NULL where a query has several) and the values. The rows that cannot
-        be used have no query and no values.
+        The statement with the relation. It has a row per query: the keys, ``query``, ``_usable``,
+        ``_rows``, ``cluster`` (NULL if a query has several) and the values. For unusable rows,
+        query and values are NULL.
     keys : tuple of str
-        The slice keys, then those of folds where they are not pooled.
+        The slice keys, then the keys of folds that are not pooled.
     columns : dict of str to str
         The column of each metric, by the text that `name_values` returns.
     checks : DomainChecks
-        What the audit must count.
+        The domain checks of the audit.
     """
 
     builder: Builder
@@ -40,7 +40,7 @@ class QueryValues(NamedTuple):
 
     @property
     def ctes(self) -> dict[str, str]:
-        """The CTEs as SQL by name, `NAME` the last."""
+        """The CTEs as SQL by name; the last is `NAME`."""
         return {name: cte.sql for name, cte in self.builder.ctes.items() if cte.sql}
 
     @property
@@ -66,11 +66,11 @@ def write_query_values(
     binding : Binding
         The rows, or a state, of a ranking.
     requests : sequence of Request
-        The metrics, whose keys must be the same.
+        The metrics; all must have the same keys.
     predicate : str, optional
         A condition on the slice keys.
     cluster : Column, optional
-        What the queries belong to, such as a user.
+        The column of clusters of queries, such as users.
     """
     read = binding
     if cluster is not None and "cluster" not in binding.role:

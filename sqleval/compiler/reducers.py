@@ -1,4 +1,4 @@
-"""Reducers: how the values over a substitution's keys become one, as SQL."""
+"""Writes reducers: SQL that reduces the values over a substitution's keys to one value."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
@@ -9,33 +9,33 @@ from sqleval.common.sql_text import LARGEST, select, write_key_equality
 from sqleval.compiler.rewrite import SLICE
 from sqleval.compiler.substitution import Reducer, Substitution
 
-#: The standard error of the mean over fewer queries than this is itself uncertain.
+#: With fewer queries, the standard error of their mean is itself uncertain.
 MIN_SAMPLE = 20
 
 
 class Folding(NamedTuple):
-    """A metric's values over the keys of a substitution, to be folded.
+    """A metric's values over the keys of a substitution, which a reducer folds.
 
     Attributes
     ----------
     substitution : Substitution
-        The one whose keys are folded away.
+        The substitution whose keys are folded away.
     keys : tuple of str
         The keys that stay.
     cte : str
         The relation of the values.
     columns : dict of str to str
-        Its columns by what they hold: ``value``, ``note`` ...
+        The columns of the relation, by their meaning: ``value``, ``note`` ...
     support : str or None
         The relation of the weights, for the weighted mean.
     whole : (str, str) or None
         The relation and the column of the metric of all rows, for the difference to it.
     ends : tuple of (str or None)
-        The ends of the metric's range as SQL; None where there is none.
+        The ends of the metric's range as SQL; None for an end without a limit.
     ci : bool
-        Whether intervals are wanted.
+        Whether to return columns for intervals.
     zero_division : float or None
-        What stands for an undefined value.
+        The value that replaces an undefined one.
     """
 
     substitution: Substitution
@@ -66,7 +66,7 @@ class Folding(NamedTuple):
 
 
 def write_fold(folding: Folding) -> tuple[str, dict[str, str]]:
-    """Return the SELECT that folds a substitution's keys away, and its columns by what they hold.
+    """Return the SELECT that folds a substitution's keys, and its columns by their meaning.
 
     Raises
     ------
@@ -79,7 +79,7 @@ def write_fold(folding: Folding) -> tuple[str, dict[str, str]]:
 
 
 def _write_mean(folding: Folding) -> tuple[str, dict[str, str]]:
-    """Take the mean. Undefined values leave it and are counted in the note."""
+    """Take the mean. Undefined values are left out and counted in the note."""
     value, substitution = folding.value, folding.substitution
     mean = f"AVG({value})"
     source = f"{folding.cte} AS m"
@@ -108,7 +108,7 @@ def _write_mean(folding: Folding) -> tuple[str, dict[str, str]]:
 
 
 def _write_undefined(folding: Folding, value: str) -> tuple[str, str, str]:
-    """Return the SQL of the note on undefined values: the case of all, the test of some, and how.
+    """Return SQL for the note on undefined values: the case "all", the test "some", its text.
 
     Without any rows, the note "no rows" is added later.
     """
@@ -123,12 +123,12 @@ def _write_undefined(folding: Folding, value: str) -> tuple[str, str, str]:
 
 
 def _write_extremes(folding: Folding) -> tuple[str, dict[str, str]]:
-    """Take the extremes over the arrangements of bins; the value is that of the tied rows.
+    """Take the extremes over the arrangements of bins; the value treats a bin's rows as tied.
 
-    Where a metric is undefined in some arrangements only, its lower bound is the low end of its
-    range, and its upper bound the largest value of the others, if the range has a high end. The
-    bounds of a metric with a sign, such as a correlation, are extended to 0 instead: where nothing
-    or everything is predicted positive there is no association.
+    If a metric is undefined in some arrangements, its lower bound is the low end of its range. Its
+    upper bound is the largest defined value, if the range has a high end. The bounds of a signed
+    metric, such as a correlation, are extended to 0 instead, because predicting nothing or
+    everything as positive means no association.
     """
     least, most = folding.ends
     value = folding.value
@@ -180,13 +180,13 @@ def _write_finite_test(value: str) -> str:
 
 
 def _write_group_note(folding: Folding, value: str, why: str) -> str:
-    """Return the note on groups: what ``why`` has cases of, one group, or undefined values."""
+    """Return the note on groups: the cases of ``why``, a single group, or undefined values."""
     none, is_some, some = _write_undefined(folding, value)
     return f"CASE {none}{why} WHEN COUNT(*) = 1 THEN 'one group' WHEN {is_some} THEN {some} END"
 
 
 def _write_distance(folding: Folding) -> tuple[str, dict[str, str]]:
-    """Take the largest distance of a group's value from that of all rows."""
+    """Take the largest distance between a group's value and the value of all rows."""
     assert folding.whole is not None
     cte, column = folding.whole
     value, whole = folding.value, f"w.{column}"
@@ -202,7 +202,7 @@ def _write_distance(folding: Folding) -> tuple[str, dict[str, str]]:
 def _write_integral(folding: Folding) -> tuple[str, dict[str, str]]:
     """Take the area under the values over a numeric key, by the trapezoid rule.
 
-    Groups whose value or key is undefined are left out, and counted in the note.
+    Groups with an undefined value or key are left out and counted in the note.
     """
     (key,) = folding.substitution.supply.keys
     value = f"CASE WHEN m.{key} IS NOT NULL THEN {folding.value} END"
@@ -220,7 +220,7 @@ def _write_integral(folding: Folding) -> tuple[str, dict[str, str]]:
     return folding.select({"value": f"CASE WHEN {is_finite} THEN {area} END", "note": note}, source)
 
 
-#: The SQL of each reducer that folds a metric's values; `pooled` folds rows before there are any.
+#: The function of each reducer of a metric's values; `pooled` instead aggregates rows before.
 REDUCERS: Mapping[Reducer, Callable[[Folding], tuple[str, dict[str, str]]]] = {
     "mean": _write_mean,
     "weighted mean": _write_mean,

@@ -18,7 +18,7 @@ from sqleval.errors import RequestError
 
 #: The step with the four counts of the confusion matrix as columns.
 _OUTCOMES = "outcomes"
-#: Why a metric of the default set is left out.
+#: Reasons why a metric of the default set is left out.
 _GUARD = "scores are outside 0 .. 1"
 _NO_PROBABILITIES = "the scores of earlier rows were outside 0 .. 1"
 
@@ -47,7 +47,7 @@ def _is_arranged(request: Request, builder: Builder) -> bool:
 
 
 def collect_values(binding: Binding, request: Request) -> dict[str, Value]:
-    """Return the parameters given, and the threshold of the scan."""
+    """Return the parameters of a request, and the threshold of the input."""
     values: dict[str, Value] = dict(request.parameters)
     if "threshold" not in values and binding.threshold is not None:
         values["threshold"] = binding.threshold
@@ -57,13 +57,13 @@ def collect_values(binding: Binding, request: Request) -> dict[str, Value]:
 
 
 def name_request(request: Request, error: RequestError) -> RequestError:
-    """Return the error with the metric or curve before it, unless it begins with that."""
+    """Put the name of the metric or curve before an error, unless it begins with it."""
     is_named = str(error).startswith(f"{request.name} ")
     return RequestError(str(error) if is_named else f"{format_request(request)}: {error}")
 
 
 def check_names(names: Iterable[str], columns: Iterable[str]) -> None:
-    """Refuse a slice key whose name is that of a column of the result."""
+    """Raise `RequestError` if a slice key is called like a column of the result."""
     # Also reserved: the audit's columns and those from which intervals and tests are made.
     reserved = {*columns, "_problem", "_notice", "_successes", "_trials", "_stderr"}
     for name in names:
@@ -77,12 +77,12 @@ def check_names(names: Iterable[str], columns: Iterable[str]) -> None:
 def check_request(
     builder: Builder, request: Request, relation: Relation, checks: DomainChecks
 ) -> str | None:
-    """Add what a metric asks of its scores to ``checks``; return the guard of a default metric.
+    """Add a metric's needs for its scores to ``checks``; return the guard of a default metric.
 
     Raises
     ------
     RequestError
-        If the metric cannot use what is bound.
+        If the metric cannot use the bound roles or options.
     """
     binding = builder.binding
     check_expected(binding, request)
@@ -113,7 +113,7 @@ def check_request(
 
 
 def _check_cells(binding: Binding, request: Request, relation: Relation) -> None:
-    """Raise `RequestError` if a metric reads a count of the confusion matrix that is not there."""
+    """Raise `RequestError` if a metric reads a count of the confusion matrix that is missing."""
     names = [name for name, _ in binding.cells]
     needed = set(CELLS)
     if binding.has_two_classes and set(relation.reads) == {_OUTCOMES}:
@@ -131,7 +131,7 @@ def _check_cells(binding: Binding, request: Request, relation: Relation) -> None
 def check_threshold(
     builder: Builder, request: Request, relation: Relation, checks: DomainChecks
 ) -> str | None:
-    """Return the remark of a metric whose threshold no probability reaches, as SQL."""
+    """Return the SQL of the remark on a threshold that no probability can reach."""
     threshold = collect_values(builder.binding, request).get("threshold")
     if not isinstance(threshold, (int, float)) or 0 <= threshold <= 1:
         return None
@@ -142,7 +142,7 @@ def check_threshold(
 
 
 def check_class_sums(binding: Binding, request: Request, checks: DomainChecks) -> str | None:
-    """Return the remark of a metric of probabilities where those of a row do not sum to 1."""
+    """Return the SQL of the remark on rows whose probabilities do not sum to 1."""
     if not binding.classes or not request.relation.header.get("domain"):
         return None
     checks.has_remarks = True
@@ -161,13 +161,13 @@ def _takes_threshold(builder: Builder, request: Request, relation: Relation) -> 
 
 
 def relies_on_default(builder: Builder, request: Request, relation: Relation) -> bool:
-    """Whether decisions use the default threshold because none is given."""
+    """Whether decisions use the default threshold, because none is set."""
     has_threshold = "threshold" in dict(request.parameters) or builder.binding.threshold is not None
     return not has_threshold and _takes_threshold(builder, request, relation)
 
 
 def is_linearised(builder: Builder, name: str) -> bool:
-    """Whether a metric's standard error is made of squared weights, by its file or one it reads."""
+    """Whether a metric's file, or a file it reads, makes the standard error of squared weights."""
     relation = builder.resolve(name, Scope())
     if relation is None or relation.interval is None:
         return False

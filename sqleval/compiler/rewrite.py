@@ -13,7 +13,7 @@ Q = TypeVar("Q", bound=exp.Expr)
 
 
 def write_sql(query: exp.Expr) -> str:
-    """Return readable SQL, without the file's comments; the query cannot be used afterwards."""
+    """Return readable SQL without comments; the query is changed and cannot be used again."""
     return query.sql(
         dialect="duckdb", pretty=True, comments=False, normalize_functions=False, copy=False
     )
@@ -26,7 +26,7 @@ def _is_slice(node: exp.Expr) -> bool:
 def _expand_slice(
     items: Sequence[exp.Expr], keys: Sequence[str], home: str | None = None
 ) -> list[exp.Expr]:
-    """Put the key columns where ``slice`` stood, each with its table, or else with ``home``."""
+    """Replace ``slice`` by the key columns, each qualified by its table, or else by ``home``."""
     spread: list[exp.Expr] = []
     for item in items:
         if _is_slice(item):
@@ -38,7 +38,7 @@ def _expand_slice(
 
 
 def _expand_join(join: exp.Join, left: str, keys: Sequence[str]) -> None:
-    """Turn USING into conditions; those on slice keys are null-safe."""
+    """Turn USING into ON conditions; conditions on slice keys treat NULLs as equal."""
     columns: list[exp.Expr] = join.args.get("using") or []
     using = [column.name for column in columns]
     if not using:
@@ -58,7 +58,7 @@ def _expand_join(join: exp.Join, left: str, keys: Sequence[str]) -> None:
 
 
 def _rename_column(query: exp.Expr, old: str, new: str) -> None:
-    """Rename a column of the relations that a query reads; what it returns keeps its name."""
+    """Rename a column of the relations that a query reads; its output keeps the old name."""
     for column in list(query.find_all(exp.Column)):
         if column.name == old:
             is_output = isinstance(column.parent, exp.Select) and column.arg_key == "expressions"
@@ -67,9 +67,9 @@ def _rename_column(query: exp.Expr, old: str, new: str) -> None:
 
 
 def _guard_logarithm(node: exp.Ln) -> None:
-    """Make the logarithm of a count by another NULL where the count is 0.
+    """Make the logarithm of a ratio of counts NULL if the count is 0.
 
-    DuckDB 1 and PostgreSQL raise an error. It is done here, so that no file has to say it.
+    DuckDB 1 and PostgreSQL raise an error otherwise. Doing it here keeps the files simple.
     """
     ratio = node.this
     count = ratio.left if isinstance(ratio, exp.Div) else None
@@ -89,9 +89,9 @@ def bind_query(
     Parameters
     ----------
     query : sqlglot.exp.Expr
-        The file's query, or an expression; left as it is.
+        The file's query, or an expression; it is not changed.
     keys : sequence of str
-        Columns that ``slice`` stands for; none makes it disappear.
+        The columns that replace ``slice``; without any, ``slice`` is removed.
     tables : mapping of str to str
         Relation name in the file to the name of its CTE.
     parameters : mapping of str to str
@@ -106,7 +106,7 @@ def bind_query(
         if isinstance(node, exp.Select):
             left = node.args["from_"].this.alias_or_name
             joins: list[exp.Join] = node.args.get("joins") or []
-            # USING leaves one column slice; a condition leaves two, so one of them must be named.
+            # USING leaves one column slice, ON leaves two, so the column must be qualified.
             home = left if joins else None
             node.set("expressions", _expand_slice(node.expressions, keys, home))
             group = node.args.get("group")
@@ -129,7 +129,7 @@ def bind_query(
 
 
 class Place(NamedTuple):
-    """Where a file stands in a statement: the arguments of `bind_query`, as pairs."""
+    """The place of a file in a statement: the arguments of `bind_query`, as pairs."""
 
     keys: tuple[str, ...]
     tables: tuple[tuple[str, str], ...]
@@ -149,8 +149,8 @@ class FileText(NamedTuple):
     has_window: bool
 
 
-# Many statements have the same files in the same places, and writing a file's SQL takes longer than
-# all else that the compiler does.
+# Many statements have the same files in the same places, and writing SQL is the slowest part of
+# the compiler.
 @lru_cache(maxsize=4096)
 def write_file(relation: Relation, place: Place) -> FileText:
     """Return the text of a file that is bound to a place."""
@@ -159,7 +159,7 @@ def write_file(relation: Relation, place: Place) -> FileText:
     return FileText(write_sql(query), has_window)
 
 
-#: Stands for the columns of a SELECT.
+#: The placeholder of a SELECT's columns.
 _COLUMNS = "_sqleval_columns"
 
 
@@ -169,13 +169,13 @@ class MetricText(NamedTuple):
     Attributes
     ----------
     source : str
-        Its FROM clause.
+        The FROM clause.
     items : dict of str to str
         The SQL of each column, without an alias.
     keys : dict of str to str
         The SQL of each column with its alias, where it has one.
     frame : str
-        The rest, with a name in the place of the columns.
+        The rest of the SELECT, with a placeholder for the columns.
     """
 
     source: str
@@ -185,11 +185,11 @@ class MetricText(NamedTuple):
 
     @classmethod
     def create(cls, source: str, items: Mapping[str, str], keys: Mapping[str, str]) -> "MetricText":
-        """Return the text of a metric whose values are columns of a relation."""
+        """Return the text of a metric whose values a relation already holds."""
         return cls(f"FROM {source}", items, keys, f"SELECT\n  {_COLUMNS}\nFROM {source}")
 
     def select(self, columns: Sequence[str]) -> str:
-        """Return the SELECT of columns, which are SQL with their aliases."""
+        """Return the SELECT of these columns (SQL with aliases)."""
         lines = ",\n".join(columns).replace("\n", "\n  ")
         return self.frame.replace(_COLUMNS, lines)
 
@@ -211,7 +211,7 @@ def write_metric(relation: Relation, place: Place) -> MetricText:
 
 
 def find_fusion_key(query: exp.Query) -> tuple[str, bool] | None:
-    """Return (relation, grouped) if the metric is one plain SELECT from it, else None.
+    """Return (relation, grouped) if the metric is a plain SELECT from one relation, else None.
 
     Metrics with the same key become one SELECT, and so one pass.
     """

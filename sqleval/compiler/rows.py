@@ -1,7 +1,7 @@
 """Writes the relations that read the source: ``_source``, ``_grouped`` and ``predictions``.
 
-The user's column names appear here and in the outermost SELECT, nowhere else. The name of each CTE
-begins with an underscore or stands in the contract.
+The user's column names appear only here and in the outermost SELECT. The name of each CTE begins
+with an underscore or is in the contract.
 """
 
 from collections.abc import Container, Iterator, Mapping, Sequence
@@ -35,7 +35,7 @@ def list_internal_columns(binding: Binding) -> Iterator[tuple[str, str, Column]]
 
 
 def write_usable(binding: Binding, but: str = "") -> str:
-    """Return the SQL condition that every bound role, except ``but``, has a usable value."""
+    """Return the SQL condition that every bound role except ``but`` has a usable value."""
     numeric = binding.has_values
     parts = [
         write_present_test(name, column.type, finite=must_be_finite(role) or numeric)
@@ -48,19 +48,19 @@ def write_usable(binding: Binding, but: str = "") -> str:
 
 
 def _read_key(binding: Binding, column: Column) -> str:
-    """Return a slice key as SQL: -0.0 is 0.0, also where keys are compared as texts."""
+    """Return a slice key as SQL; -0.0 becomes 0.0, as texts of keys must be equal, too."""
     sql = f"s.{quote(column.name)}"
     return sql if binding.dialect == "duckdb" else _add_zero(sql, column)
 
 
 def _read_score(binding: Binding, column: Column, home: str = "s") -> str:
-    """Return a score as SQL: -0.0 is 0.0, also in ClickHouse, where they are two groups."""
+    """Return a score as SQL; -0.0 becomes 0.0, because ClickHouse would make two groups."""
     sql = read_column(column, home, binding.dialect)
     return _add_zero(sql, column) if binding.dialect == "clickhouse" else sql
 
 
 def _read_class_score(binding: Binding, column: Column, place: int) -> str:
-    """Return the score of a class as SQL: with several models, by the model of the row."""
+    """Return the score of a class as SQL; with several models, the row's model decides."""
     return _write_model_case(binding, place) if binding.models else _read_score(binding, column)
 
 
@@ -69,7 +69,7 @@ def _add_zero(sql: str, column: Column) -> str:
 
 
 def _write_model_case(binding: Binding, place: int = 0) -> str:
-    """Return the SQL of a model's value, by the model of the row: that of its column at a place."""
+    """Return the SQL that takes the value of the row's model, from its column at a place."""
     cases = " ".join(
         f"WHEN {write_literal(name)} THEN {_read_score(binding, columns[place])}"
         for name, columns in binding.models
@@ -79,7 +79,7 @@ def _write_model_case(binding: Binding, place: int = 0) -> str:
 
 
 def write_all_present(binding: Binding, others: Sequence[Column] = ()) -> str:
-    """Return the condition that the value of no model is missing, nor one of other columns."""
+    """Return the condition that all models' values, and other columns, are present."""
     numeric = binding.has_values
     tests = [
         write_present_test(read_column(column, "s", binding.dialect), column.type, finite=numeric)
@@ -90,7 +90,7 @@ def write_all_present(binding: Binding, others: Sequence[Column] = ()) -> str:
 
 
 def _write_slice_key(binding: Binding, column: Column, sql: str) -> str:
-    """Return the SQL of a slice key, which is NULL in the sets (``g``) that do not have it."""
+    """Return the SQL of a slice key, which is NULL in sets (``g``) without it."""
     having = [write_literal(name_set(keys)) for keys in binding.sets if column.name in keys]
     if len(having) == len(binding.sets):
         return sql
@@ -107,7 +107,7 @@ def _write_cell_case(binding: Binding) -> str:
 
 
 def write_row_count(binding: Binding) -> str:
-    """Return the SQL of a row's count, 0 where it is missing."""
+    """Return the SQL of a row's count; 0 if it is missing."""
     condition = write_present_test("count", binding.role["count"].type, finite=True)
     return f"CASE WHEN {condition} THEN count ELSE 0 END"
 
@@ -125,7 +125,7 @@ def _read_keys(binding: Binding) -> dict[str, str]:
 
 
 def _read_copies(binding: Binding) -> dict[str, str]:
-    """Return what differs between the copies of a row, as SQL: those of models and of counts."""
+    """Return the columns that differ between copies of a row (per model or count), as SQL."""
     items: dict[str, str] = {}
     if binding.models:
         items[binding.model_key] = "m.model"
@@ -150,9 +150,9 @@ def _read_role(binding: Binding, role: str, column: Column, home: str) -> str:
 def write_source(
     binding: Binding, predicate: str | None, also: Mapping[str, str] | None = None
 ) -> dict[str, str]:
-    """Return the CTEs that read the user's rows under internal names, ``_source`` the last.
+    """Return the CTEs that read the user's rows under internal names; the last is ``_source``.
 
-    ``also`` are further columns of it, as SQL over the source ``s``.
+    ``also`` are further columns of ``_source``, as SQL over the source ``s``.
     """
     labels, ctes = binding.labels, dict[str, str]()
     home = {role: "l" if labels and role in labels.roles else "s" for role, _ in binding.roles}
@@ -168,7 +168,7 @@ def write_source(
         items["_side"] = (
             "CASE WHEN s._one IS NULL THEN 'label' WHEN l._one IS NULL THEN 'row' ELSE 'both' END"
         )
-    # A condition is on rows: a label without a row stays.
+    # The condition filters rows, so labels without a row stay.
     alone = " OR s._one IS NULL" if labels else ""
     conditions = [f"({binding.where})"] if binding.where else []
     conditions = [f"({each}{alone})" if labels else each for each in conditions]
@@ -181,7 +181,7 @@ def write_source(
 
 
 def _write_copies(binding: Binding) -> str:
-    """Write the joins that read each row once for every set of keys, model or count."""
+    """Return the joins that copy each row for every set of keys, model or count."""
     joins = ""
     if binding.sets and not binding.is_numbered:
         names = ", ".join(f"({write_literal(name_set(keys))})" for keys in binding.sets)
@@ -198,7 +198,7 @@ def _write_copies(binding: Binding) -> str:
 
 
 def _write_labels_join(binding: Binding, ctes: dict[str, str], home: Mapping[str, str]) -> str:
-    """Join the source with its late labels, keeping what is unmatched on either side."""
+    """Write the full join of the source with its late labels."""
     labels = binding.labels
     assert labels is not None
     theirs = dict.fromkeys([labels.on, *(c.name for r, c in binding.roles if home[r] == "l")])
@@ -224,7 +224,7 @@ def write_numbered_slices(binding: Binding) -> dict[str, str]:
     """Return the CTEs that replace slice keys of ``_named`` by one integer id.
 
     The id sorts faster than text or several keys. ``_slices`` has the keys of each id. ``_source``
-    is ``_named`` with ids, each row once for every set of keys.
+    is ``_named`` with ids, with a copy of each row for every set of keys.
     """
     by = binding.result_keys[: len(binding.by)]
     keys = {key: f"n.{key}" for key in binding.numbered_keys if key in by}
@@ -252,10 +252,10 @@ def write_numbered_slices(binding: Binding) -> dict[str, str]:
 
 
 def _write_ranks(binding: Binding, keys: Mapping[str, str]) -> dict[str, str]:
-    """Return the columns that number the slices of each set, beside each combination of keys.
+    """Return, for each combination of keys, a column per set with the number of its slice.
 
-    Rows, one a combination and set, would be joined more slowly: DuckDB expects more of them than
-    the source has rows, and then holds the source in memory.
+    One row per combination and set would be joined more slowly: DuckDB would expect more of these
+    than source rows, and then hold the source in memory.
     """
     ranks: dict[str, str] = {}
     for i, names in enumerate(binding.sets):
@@ -273,8 +273,8 @@ def _write_set_ids(binding: Binding) -> tuple[str, str]:
     named = ", ".join(
         f"({i}, {write_literal(name_set(keys))})" for i, keys in enumerate(binding.sets)
     )
-    # Besides telling the sets apart, the sum makes a new column: DuckDB 2.0 raises an internal
-    # error where one column is at times that of number_0 and at times that of number_1.
+    # The sum tells sets apart. It also makes a new column: DuckDB 2.0 raises an internal error if a
+    # CASE returns either number_0 or number_1 itself.
     number = f"CASE g.nth {cases} END * {count} + g.nth"
     return number, f"\nCROSS JOIN (VALUES {named}) AS g(nth, keys)"
 
@@ -289,9 +289,9 @@ def write_groups(binding: Binding) -> str:
 
 
 def write_clusters(binding: Binding) -> tuple[dict[str, str], dict[str, str]]:
-    """Return a column to group by, whether a row has a cluster, and one that is NULL if it has not.
+    """Return two columns: a key (whether a row has a cluster), and a value, NULL without one.
 
-    A group for each cluster would be a group for nearly every row.
+    Grouping by the cluster itself would make a group of nearly every row.
     """
     if "cluster" not in binding.role:
         return {}, {}
@@ -307,15 +307,15 @@ def write_predictions(
     unit: str = "1",
     buckets: Buckets | None = None,
 ) -> str:
-    """Return ``predictions`` as the contract has it, with class scores as ``score_1`` ...
+    """Return ``predictions`` as in the contract, with class scores as ``score_1`` ...
 
-    ``also`` names further columns, of score bins; ``unit`` is the weight of a row without weights;
-    ``buckets`` add the bucket of a score.
+    ``also`` names further columns of score bins, ``unit`` is the weight of a row without weights,
+    and ``buckets`` add the bucket of a score.
     """
     items = {key: key for key in (*binding.keys, *binding.folds)}
     bound = {name for name, _, _ in list_internal_columns(binding)}
     if binding.has_values and origin == "_grouped":
-        bound.clear()  # a row of sums has no value of its own, except those that it is grouped by
+        bound.clear()  # a row of sums has no values except those that it is grouped by
     if binding.is_expected:
         items["label"] = "e.label"
     items |= _write_judged(binding, bound)
@@ -336,7 +336,7 @@ def write_predictions(
 
 
 def _write_judged(binding: Binding, bound: Container[str]) -> dict[str, str]:
-    """Return label, prediction and scores of ``predictions``, as the task has them."""
+    """Return label, prediction and scores of ``predictions`` in the form of the task."""
     if binding.has_two_classes:
         roles = [role for role in ("label", "prediction") if role in bound]
         items = {role: write_zero_or_one(binding, role) for role in roles}
@@ -356,7 +356,7 @@ def _write_judged(binding: Binding, bound: Container[str]) -> dict[str, str]:
 def _write_weights(binding: Binding, origin: str, unit: str) -> dict[str, str]:
     """Return the columns `WEIGHTS` of ``predictions``, over ``_source`` or ``_grouped``.
 
-    The squares are the variance of a sum of weights: a row of counts stands for rows of weight 1.
+    The squares give the variance of a sum of weights. A row of counts stands for rows of weight 1.
     """
     rows = "_rows" if origin == "_grouped" else unit
     if binding.has_counts:
@@ -370,7 +370,7 @@ def _write_weights(binding: Binding, origin: str, unit: str) -> dict[str, str]:
 
 
 def write_further(binding: Binding, role: str) -> str:
-    """Return the SQL of the value of a role beside label, score and prediction."""
+    """Return the SQL of the value of a role other than label, score and prediction."""
     kind, column = ROLES[role].value_facts.type, binding.role[role]
     if kind == "TINYINT":
         test = role if column.kind == "boolean" else f"{role} = 1"
@@ -389,7 +389,7 @@ def write_zero_or_one(binding: Binding, role: str) -> str:
 
 
 def write_positive(binding: Binding, role: str) -> str:
-    """Return the positive value of a label (or a prediction) as SQL of its type, if it has one."""
+    """Return the positive value of a label or prediction as SQL, cast to its type if it has one."""
     assert binding.positive is not None
     value, kind = write_scalar(binding.positive), binding.role[role].type
     return f"CAST({value} AS {kind})" if kind and kind != NO_TYPE else value

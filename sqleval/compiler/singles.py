@@ -1,8 +1,8 @@
 """Compares scores with a threshold at the precision in which they were stored.
 
-A FLOAT stands for the decimal number that it was written from: 0.7 as FLOAT is not 0.7 as DOUBLE.
-Where all scores are FLOAT the threshold is rounded as they are. Where FLOAT and DOUBLE meet in one
-column or comparison, every score is a DOUBLE, and one that equals the rounded threshold reaches it.
+A FLOAT represents the decimal number that was written: 0.7 as FLOAT is not 0.7 as DOUBLE. If all
+scores are FLOAT, the threshold is rounded to FLOAT, too. If FLOAT and DOUBLE are mixed, every score
+is a DOUBLE, and a score that equals the rounded threshold reaches the threshold.
 """
 
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ from sqleval.common.sql_text import Value, write_double
 
 
 def round_threshold(binding: Binding, threshold: Value) -> Value:
-    """Return a threshold as FLOAT where all scores are FLOAT; else as it is."""
+    """Round a threshold to FLOAT if all scores are FLOAT; otherwise return it unchanged."""
     kinds = {column.kind for column in binding.score_columns}
     if kinds == {"float32"} and isinstance(threshold, (int, float)):
         return c_float(threshold).value
@@ -26,7 +26,7 @@ def round_threshold(binding: Binding, threshold: Value) -> Value:
 
 
 def has_singles(binding: Binding) -> bool:
-    """Whether some of the scores were FLOAT and all are DOUBLE where they are compared."""
+    """Whether some scores were FLOAT, but all are compared as DOUBLE."""
     kinds = {column.kind for column in binding.score_columns}
     mixed = "float32" in kinds and len(kinds) > 1
     return mixed or any(column.has_singles for column in binding.score_columns)
@@ -44,7 +44,7 @@ def write_decision(binding: Binding, score: str, threshold: Value) -> str:
 def compare_as_singles(
     relation: Relation, binding: Binding, values: Mapping[str, Value]
 ) -> Relation:
-    """Return a file in which a score that equals the rounded threshold reaches the threshold."""
+    """Rewrite a file so that a score equal to the rounded threshold reaches the threshold."""
     param = relation.params.get("threshold")
     if param is None or not has_singles(binding):
         return relation
@@ -54,7 +54,7 @@ def compare_as_singles(
 
 
 def _rewrite(relation: Relation, threshold: float) -> Relation:
-    """Return a file whose comparisons with ``$threshold`` also take the rounded threshold."""
+    """Rewrite the comparisons of a file with ``$threshold`` to accept the rounded threshold."""
     rounded = sqlglot.parse_one(write_double(c_float(threshold).value), dialect="duckdb")
 
     def rewrite(node: exp.Expr) -> exp.Expr:

@@ -23,12 +23,12 @@ from sqleval.errors import RequestError
 
 
 def create_relations(binding: Binding, plan: Plan) -> InputRelations:
-    """Return how this input is written under a plan.
+    """Return the writer of this input under a plan.
 
     Raises
     ------
     RequestError
-        If the plan bins scores, and the input has none to bin.
+        If the plan bins scores, but the input has no scores to bin.
     """
     if binding.state is not None:
         return StateRelations(binding, binding.state)
@@ -38,7 +38,7 @@ def create_relations(binding: Binding, plan: Plan) -> InputRelations:
 
 
 def name_values(request: Request) -> str:
-    """Return the text of a metric of one query: without what folds the values of several.
+    """Return the text of a metric for one query, without the reducer over queries.
 
     Examples
     --------
@@ -49,7 +49,7 @@ def name_values(request: Request) -> str:
 
 
 class StateRelations(RowRelations):
-    """The rows of states as relations; see `builder.InputRelations`."""
+    """Writes the rows of states as relations; see `builder.InputRelations`."""
 
     def __init__(self, binding: Binding, definition: Definition) -> None:
         super().__init__(binding, Bins(definition.bits))
@@ -59,12 +59,12 @@ class StateRelations(RowRelations):
 
     @property
     def _columns(self) -> dict[str, str]:
-        """The state's own columns under internal names, by their descriptions."""
+        """The internal names of the state's columns, by their descriptions."""
         held = (name for name in self._definition.columns if name != SQUARES)
         return {name: f"_of_state_{i}" for i, name in enumerate(held, start=1)}
 
     def place(self, builder: Builder, predicate: str | None) -> None:
-        """Write the state's rows, a place for their audit, and ``predictions``."""
+        """Write the state's rows, an empty CTE for their audit, and ``predictions``."""
         ends = ("score_low", "score_high") if self._definition.bits else ()
         also = {"_rows": "s.n", "_usable": "s.used"}
         also |= {end: f"s.{end}" for end in ends}
@@ -98,14 +98,14 @@ class StateRelations(RowRelations):
         return self._find_column(description, way)
 
     def _find_column(self, description: str, way: str = "") -> str:
-        """Return the state's column of a description; raise `RequestError` without one."""
+        """Return the state's column with a description; raise `RequestError` if there is none."""
         if description not in self._columns:
             held = ", ".join(self._columns) or "no sums"
             raise RequestError(f"the state does not hold {description}; it holds {held}{way}")
         return self._columns[description]
 
     def write_kept_metric(self, request: Request, keys: Sequence[str]) -> MetricText | None:
-        """Return the text of a metric of a ranking, whose values by query the state holds."""
+        """Return the text of a ranking's metric, whose values by query the state holds."""
         if not self.binding.has_queries:
             return None
         column = self._find_column(name_values(request))
@@ -115,14 +115,14 @@ class StateRelations(RowRelations):
         return MetricText.create("predictions", {"value": column}, listed)
 
     def is_decided(self, values: Mapping[str, Value]) -> bool:
-        """Whether the state holds on which side of the threshold each of its rows is."""
+        """Whether the state says on which side of the threshold each of its rows is."""
         if "prediction" in self.binding.role:
             return True
         threshold = {"threshold": values.get("threshold", 0.5)}
         return describe_column("decisions", "prediction", threshold) in self._columns
 
     def place_audit(self, builder: Builder, checks: DomainChecks) -> bool:
-        """Write the audit: the rows that the state was made of, and those that it could use."""
+        """Write the audit: the rows from which the state was built, and the usable ones."""
         if not self._definition.bits:
             checks = DomainChecks()  # such a state has no scores
         domain = checks.is_needed

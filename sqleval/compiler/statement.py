@@ -1,4 +1,4 @@
-"""A statement ready to run: its relations, its parameters, and its text."""
+"""Holds a statement ready to run: its relations, its parameters, and its text."""
 
 import re
 from collections.abc import Container, Iterable, Mapping, Sequence
@@ -9,13 +9,13 @@ from sqleval.catalog.listing import shorten_summary
 from sqleval.common.sql_text import Value, quote, select, write_double, write_scalar
 from sqleval.errors import RequestError
 
-#: A $parameter, past quoted text.
+#: A $parameter outside of quoted text.
 _PARAMETER = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|\$([A-Za-z_]\w*)""")
-#: A line break, past quoted text.
+#: A line break outside of quoted text.
 _LINE = re.compile(r"""('(?:[^']|'')*'|"(?:[^"]|"")*")|\n""")
 
 
-#: What the relations are that no file writes, for readers of the text.
+#: Comments on the relations that no file writes.
 _WORDS = {
     "_source": "the columns of the input by their roles",
     "_audit": "how many rows are used, and how many break a rule",
@@ -43,11 +43,11 @@ class Outermost:
     items : dict of str to str
         The columns of the result, and the SQL of each.
     verdict : dict of str to str
-        What the audit says, which every row carries.
+        The columns of the audit's verdict, which every row has.
     source : str
-        The rest, from FROM on.
+        The rest of the SELECT, beginning with FROM.
     order : tuple of str
-        What the rows are ordered by.
+        The ORDER BY terms.
     """
 
     items: Mapping[str, str]
@@ -69,18 +69,18 @@ class Statement:
     Attributes
     ----------
     ctes : tuple of Cte
-        The relations, each after those it reads.
+        The relations; each follows the relations that it reads.
     select : str
         The outermost SELECT.
     params : dict of str to value
-        Values of the ``$names`` in it.
+        The values of its ``$names``.
     columns : tuple of str
-        The columns of the result that are the user's; ``_problem`` and ``_notice`` follow.
+        The columns of the user's result; hidden columns follow them.
     key_bits : int
-        The bits that the keys of its largest grouping fill, if they are whole numbers and its
-        groups are only counted; 0 elsewhere.
+        The number of bits of the keys in its largest GROUP BY, if they are whole numbers and the
+        groups are only counted; otherwise 0.
     outermost : Outermost or None
-        The parts of ``select``, from which `narrow` makes another one.
+        The parts of ``select``, from which `narrow` writes another SELECT.
     """
 
     ctes: tuple[Cte, ...]
@@ -92,7 +92,7 @@ class Statement:
 
     @property
     def hidden(self) -> tuple[str, ...]:
-        """The columns after those of the user: the verdict, and what a result is finished from."""
+        """The hidden columns after the user's: the verdict, and inputs of later steps."""
         return tuple(self.outermost.verdict) if self.outermost else ()
 
     @property
@@ -112,14 +112,14 @@ class Statement:
     def create(
         ctes: Iterable[Cte], outermost: Outermost, params: Mapping[str, Value], key_bits: int = 0
     ) -> "Statement":
-        """Return the statement with those of the parameters that it turned out to use."""
+        """Return the statement with only the parameters that it uses."""
         ctes, whole = tuple(ctes), outermost.write(None, None)
         used = set(_PARAMETER.findall(_write_with(ctes, whole)))
         used_params = {name: params[name] for name in params if name in used}
         return Statement(ctes, whole, used_params, tuple(outermost.items), key_bits, outermost)
 
     def narrow(self, columns: Sequence[str] | None, limit: int | None) -> "Statement":
-        """Return the statement with some of its columns, or with its first rows only."""
+        """Return the statement with only some columns, or only the first rows."""
         if columns is None and limit is None:
             return self
         assert self.outermost is not None
@@ -168,7 +168,7 @@ def _write_with(ctes: Iterable[Cte], select: str, *, has_comments: bool = False)
 
 
 def _write_comment(cte: Cte) -> str:
-    """Return the line of a comment, whose text cannot end it."""
+    """Return a comment line, whose text cannot end the comment."""
     words = shorten_summary(cte.comment) or _WORDS.get(cte.name, "")
     return f"  -- {' '.join(words.split()).replace('*/', '* /')}\n" if words else ""
 

@@ -1,7 +1,7 @@
-"""Substitutions: ways to supply one relation with further keys, which a reducer folds away.
+"""Lists substitutions: they add keys to a relation, which a reducer later folds away.
 
-A request carries a sequence of them, the innermost first. Files under ``sql/`` never know: the
-keys are added to their ``slice``.
+A request has a sequence of substitutions, the innermost first. Files under ``sql/`` do not mention
+them, because the keys are added to their ``slice``.
 """
 
 from collections.abc import Sequence
@@ -13,8 +13,8 @@ from sqleval.catalog.request import PER_CLASS, Request
 from sqleval.common.columns import NUMBERS
 from sqleval.errors import RequestError
 
-#: How the values over a substitution's keys become one: `reducers.REDUCERS` has the SQL. ``pooled``
-#: adds up the rows of the first mergeable step instead, before the metric is computed.
+#: The reducers of the values over a substitution's keys; `reducers.REDUCERS` has the SQL.
+#: ``pooled`` instead aggregates the rows of the first mergeable step, before the metric.
 Reducer = Literal[
     "mean", "weighted mean", "extremes", "pooled", "smallest", "largest", "difference", "ratio",
     "difference to all", "integral",
@@ -22,13 +22,13 @@ Reducer = Literal[
 
 
 class Supply(NamedTuple):
-    """Where a relation's further keys come from; relations with equal supplies are one.
+    """The source of a relation's further keys; equal supplies give the same relation.
 
     Attributes
     ----------
     twin : str
-        The condition of the twins that make the relation, as `catalog.header.CONDITIONS` names it;
-        empty where the rows have the keys as columns.
+        The condition (of `catalog.header.CONDITIONS`) of the twins that write the relation; empty
+        if the rows have the keys as columns.
     keys : tuple of str
         The keys that it adds to ``slice``.
     """
@@ -46,19 +46,19 @@ class Substitution:
     supply : Supply
         The relation and its keys.
     plural : str
-        What the keys tell apart, in the words of a note: ``classes``.
+        The word of notes for what the keys identify, such as ``classes``.
     reducer : Reducer or None
-        What folds the keys away; None keeps a row for each.
+        The reducer that folds the keys away; None keeps a row for each.
     support : str
-        The step with the weight of each, for the weighted mean.
+        The step with the weights, for the weighted mean.
     sampled : bool
         Whether the keys are a sample, so that the mean over them has a standard error.
     role : str
-        The role that the input must have for it.
+        The role that the input must have.
     scored : bool
         Whether it gives each class a score, so that ``score`` need not be a role.
     undefined : str
-        Why a value can be missing where the SQL file gives no reason.
+        A reason for a missing value, in addition to the reasons in the SQL file.
     """
 
     supply: Supply
@@ -80,11 +80,11 @@ class Substitution:
 QUERIES = Substitution(
     Supply("", ("query",)), "queries", reducer="mean", sampled=True, role="query"
 )
-#: The orders that the rows of score bins may really have.
+#: The possible orders of the rows within score bins.
 ARRANGEMENTS = Substitution(
     Supply("arranged", ("arrangement",)), "arrangements", reducer="extremes"
 )
-#: Each class against the others, a row a class.
+#: Each class against the others, with one row per class.
 CLASSES = Substitution(Supply("one_vs_rest", ("class",)), "classes", scored=True)
 
 _REDUCER: dict[str | None, Reducer] = {
@@ -93,7 +93,7 @@ _REDUCER: dict[str | None, Reducer] = {
 
 
 def create_classes(average: str | None, multi_class: str = "ovr") -> Substitution:
-    """Return the classes (or pairs of classes) that an average is over."""
+    """Return the substitution of classes, or pairs of classes, for an average."""
     reducer = _REDUCER.get(average)
     ovo = multi_class == "ovo"
     keys = () if reducer == "pooled" else ("class", "other") if ovo else ("class",)
@@ -108,7 +108,7 @@ def create_classes(average: str | None, multi_class: str = "ovr") -> Substitutio
 
 
 def create_folds(binding: Binding, average: str | None, reduce: str | None = None) -> Substitution:
-    """Return the data sets, folds, runs or groups that ``over=`` tells apart."""
+    """Return the substitution of the data sets, folds, runs or groups of ``over=``."""
     supply = Supply("", binding.folds)
     if reduce is not None:
         if reduce == "integral":
@@ -128,7 +128,7 @@ def _check_integral(binding: Binding) -> None:
 
 
 def averages_folds(request: Request, binding: Binding) -> bool:
-    """Whether a metric folds its values over the keys of ``over=``, and does not pool the rows."""
+    """Whether a metric reduces its values over the keys of ``over=``, instead of pooling rows."""
     several = binding.has_several_classes
     across = request.relation.header.get("across") == "matrices"
     is_named = request.average in ("macro", "weighted") or (across and not several)
@@ -176,5 +176,5 @@ def list_keys(substitutions: Sequence[Substitution]) -> tuple[str, ...]:
 def remove_supplied(
     substitutions: Sequence[Substitution], conditions: frozenset[str]
 ) -> tuple[Substitution, ...]:
-    """Return the substitutions that a twin of these conditions leaves to what it reads."""
+    """Return the substitutions without those that a twin with these conditions supplies itself."""
     return tuple(each for each in substitutions if each.supply.twin not in conditions)

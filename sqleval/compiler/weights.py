@@ -1,4 +1,4 @@
-"""Notes on the weights of an interval: their effective number, and whether they look like counts.
+"""Writes notes on weights: their effective number, and whether they look like counts.
 
 A weight never decides how an interval is computed: ``weight=`` is a sampling weight, ``counts=``
 counts rows.
@@ -8,13 +8,13 @@ from collections.abc import Callable, Mapping
 
 from sqleval.catalog.contract import SQUARES
 
-#: Fewer effective successes or failures say too little of how their weights differ.
+#: With fewer effective successes or failures, the spread of their weights is uncertain.
 _MIN_EFFECTIVE = 20
-#: The note of weights that are whole numbers, as counts of rows are.
+#: The note on weights that are whole numbers, like counts of rows.
 WHOLE = "whole weights are sampling weights, too: counts= takes counts of rows"
-#: A weight if it is a whole number, else 0. From 2^53 on every DOUBLE is one.
+#: A weight if it is a whole number, else 0. From 2^53 on, every DOUBLE is whole.
 WHOLE_WEIGHT = "CASE WHEN weight = FLOOR(weight) AND weight < 9.007e15 THEN weight ELSE 0 END"
-#: The note is written below this share of the rows.
+#: Below this ratio of effective to actual rows, a note is written.
 LEAST_SHARE = "5e-1"
 
 
@@ -26,7 +26,7 @@ def audit_weights(usable: str, *, binned: bool) -> dict[str, str]:
     usable : str
         The condition of a usable row, or empty.
     binned : bool
-        Whether there are sums of weights per bin instead of rows.
+        Whether the audit reads sums of weights per bin instead of rows.
 
     Examples
     --------
@@ -46,13 +46,13 @@ def audit_weights(usable: str, *, binned: bool) -> dict[str, str]:
 
 
 def write_correction() -> str:
-    """Return the SQL by which a linearised standard error is multiplied, over the audit ``a``.
+    """Return the SQL of the factor of a linearised standard error, over the audit ``a``.
 
-    A row of large weight pulls a mean towards itself, so that its residual is too small. If rows
-    vary alike, the sum of w^2 (x - mean)^2 is too small by 1 - 2 sum w^3 / (sum w sum w^2) + 1 / m,
-    with m = (sum w)^2 / sum w^2: by 1 - 1 / n for equal weights, which standard errors correct for
-    by themselves. The sum of cubes is taken to be n (sum w^2)^3 / (sum w)^3, exact for equal and
-    for lognormal weights.
+    A row with a large weight pulls the mean towards itself, so that its residual is too small. If
+    all rows have one variance, the expected sum of w^2 (x - mean)^2 is too small by the factor
+    1 - 2 sum w^3 / (sum w sum w^2) + 1 / m, with m = (sum w)^2 / sum w^2. For equal weights this is
+    1 - 1 / n, which standard errors already correct. The sum of cubes is approximated by
+    n (sum w^2)^3 / (sum w)^3, which is exact for equal and for lognormal weights.
     """
     rows = "NULLIF(CAST(a._weight_rows AS DOUBLE), 0)"
     share = "a._weight_squares / NULLIF(a._weight_sum, 0) / NULLIF(a._weight_sum, 0)"
@@ -66,7 +66,7 @@ def write_effective_rows() -> str:
 
 
 def describe_weights(*, binned: bool) -> str:
-    """Return the SQL of the note on weights, over the audit ``a``; NULL where there is none.
+    """Return the SQL of the note on weights, over the audit ``a``; NULL without a note.
 
     Kish's effective number of rows is (sum w)^2 / sum w^2 (Kish 1965, Survey sampling).
     """
@@ -83,7 +83,7 @@ def describe_weights(*, binned: bool) -> str:
 
 
 def add_remark(note: str, remark: str) -> str:
-    """Return the SQL of a note followed by a remark, each of which may be NULL."""
+    """Return the SQL of a note followed by a remark; each may be NULL."""
     return (
         f"CASE WHEN {remark} IS NULL THEN {note} WHEN {note} IS NULL THEN {remark}"
         f" ELSE CONCAT({note}, '; ', {remark}) END"
@@ -93,9 +93,9 @@ def add_remark(note: str, remark: str) -> str:
 def place_effective_trials(
     add_cte: Callable[[str, str], str], cte: str, columns: Mapping[str, str]
 ) -> tuple[str, Mapping[str, str]]:
-    """Return the relation of a weighted rate with its effective trials; another one as it is.
+    """Add the effective trials to the relation of a weighted rate; other relations are unchanged.
 
-    They are a column, as Wilson's formula names them a dozen times.
+    They become a column, because Wilson's formula uses them a dozen times.
     """
     hits = next((name for name in ("successes", "positives") if name in columns), None)
     if hits is None or not {*SQUARES} <= columns.keys():
@@ -130,7 +130,7 @@ def _write_effective_trials(successes: str, at: Mapping[str, str]) -> str:
         f"{hits} * {hits} >= {least} * {hit_squares}"
         f" AND {misses} * {misses} >= {least} * {miss_squares}"
     )
-    # At a share of 0 or 1 the variance is 0, but for rounding.
+    # At a rate of 0 or 1, the variance is 0 except for rounding.
     return (
         f"CASE WHEN {p} <= 1e-12 OR {q} <= 1e-12 THEN {kish} WHEN {are_many} THEN {linearised}"
         f" ELSE LEAST({kish}, {linearised}) END"
