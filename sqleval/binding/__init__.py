@@ -1,1 +1,1 @@
-"""Which column plays which role: names, types, expressions, the reading of task and classes."""
+"""Binds columns to roles: names, types, expressions, and the reading of task and classes."""

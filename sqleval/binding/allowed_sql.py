@@ -1,7 +1,7 @@
-"""What SQL an expression of the user's may hold: operators and functions of values alone.
+"""Checks that a user's SQL expression holds only operators and functions of values.
 
-A list of what is forbidden would never be complete: engines have functions that read files,
-settings and other sessions, that wait, or that write.
+Allowed functions are listed, because a list of forbidden ones would never be complete: engines have
+functions that read files, settings and other sessions, that wait, or that write.
 """
 
 import re
@@ -26,7 +26,7 @@ _SYNTAX: frozenset[type[exp.Expr]] = frozenset(
         exp.CurrentDate, exp.CurrentTime, exp.CurrentTimestamp, exp.Localtime, exp.Localtimestamp,
     }
 )  # fmt: skip
-#: Functions whose result depends on their arguments alone, or on the time.
+#: Functions whose result depends only on their arguments, or on the time.
 _NAMES = """
     abs acos acosh age ago array_contains array_extract array_has array_has_all array_has_any
     array_length array_position array_value ascii asin asinh atan atan2 atanh bit_length
@@ -60,7 +60,7 @@ _WORD = re.compile(r"\w+")
 
 
 def find_forbidden(tree: exp.Expr, also: frozenset[str] = frozenset()) -> str | None:
-    """Return what an expression may not hold, such as a function's name; None if all is allowed.
+    """Return a forbidden part of an expression, such as a function; None if all is allowed.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def find_forbidden(tree: exp.Expr, also: frozenset[str] = frozenset()) -> str | 
 
 
 def _is_verbatim(node: exp.Expr) -> bool:
-    """Whether sqlglot would write text of the user's into the statement as it is, unquoted."""
+    """Whether sqlglot would write a user's text into the statement without quotes."""
     if isinstance(node, exp.Var):
         return not _WORD.fullmatch(node.name)
     if isinstance(node, exp.DataType):
@@ -99,7 +99,7 @@ def _is_verbatim(node: exp.Expr) -> bool:
 
 
 def _name_call(node: exp.Func) -> str:
-    """Return a function as DuckDB calls it."""
+    """Return the name of a function in DuckDB."""
     if isinstance(node, exp.Anonymous):
         return node.name.lower()
     text = node.sql(dialect="duckdb")
@@ -108,7 +108,7 @@ def _name_call(node: exp.Func) -> str:
 
 
 def _list_names(node: exp.Func) -> set[str]:
-    """Return the names of a function: those of sqlglot, and as DuckDB calls it."""
+    """Return the names of a function in sqlglot and in DuckDB."""
     if isinstance(node, exp.Anonymous):
         return {node.name.lower()}
     return {_name_call(node), *(str(name).lower() for name in node.sql_names())}

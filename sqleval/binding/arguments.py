@@ -15,16 +15,16 @@ _SEVERAL = ("by", "over")
 
 #: The options of a source besides ``query``.
 SOURCE_OPTIONS = ("storage", "version", "timestamp", "verify")
-#: How intervals can be chosen; without a choice each metric has its own.
+#: The methods of ``ci_method=``; by default each metric has its own.
 CI_METHODS = ("wilson", "clopper_pearson", "delong", "bootstrap", "percentile", "bca")
-#: Those that follow from replicates.
+#: The methods that need replicates.
 RESAMPLING_METHODS = CI_METHODS[3:]
 
 
 def check_level(ci: object, ci_method: object = None, cluster: object = None) -> None:
-    """Raise `RequestError` for a level that is not between 0 and 1, or if the method is unknown.
+    """Raise `RequestError` for a level that is not between 0 and 1, or an unknown method.
 
-    A method and clusters are of an interval; they need a level.
+    A method, or clusters, without a level are an error, too.
 
     Examples
     --------
@@ -39,13 +39,13 @@ def check_level(ci: object, ci_method: object = None, cluster: object = None) ->
             if value is not None:
                 raise RequestError(f"{name}={value!r} needs ci=, such as ci=0.95")
         return
-    # Each tail has (1 - ci) / 2, which must not vanish beside 1.
+    # Each tail has (1 - ci) / 2, which must not be lost when 1 is added.
     if not is_real_number(ci) or not 0 < ci < 1 or (1 + ci) / 2 == 1:
         raise RequestError(f"ci={ci!r} must be a number between 0 and 1, such as 0.95")
 
 
 def check_key_names(names: Iterable[str], columns: Container[str], result: str) -> None:
-    """Raise `RequestError` if a slice key has the name of a column of the result.
+    """Raise `RequestError` if a slice key is called like a column of the result.
 
     Examples
     --------
@@ -71,7 +71,7 @@ def _is_named_texts(value: object) -> bool:
 
 
 def check_roles(roles: Mapping[str, object]) -> None:
-    """Raise `RequestError` if the name of a column, or a condition, is not a text.
+    """Raise `RequestError` if a column's name, or a condition, is not a text.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ def _check_column(what: str, key: object, column: object) -> None:
 def check_expected(
     label: object, score: object, counts: object, labels: object, task: str | None, *others: object
 ) -> str:
-    """Return the task of expected metrics; raise unless the roles are those of it."""
+    """Return the task of expected metrics; raise if the roles do not fit it."""
     if label is not None or labels is not None:
         raise RequestError(
             "expected= counts each row by its score and reads no label: leave out label= and "

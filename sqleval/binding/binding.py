@@ -1,4 +1,4 @@
-"""The bound input: which columns of the source play which role, as the compiler needs it."""
+"""Describes the bound input for the compiler: the columns of the source, and their roles."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,18 +14,18 @@ from sqleval.common.sql_text import Scalar
 Task = str
 Nulls = Literal["error", "drop"]
 
-#: The counts of a confusion matrix, and the label and the prediction of the rows that they count.
+#: The counts of a confusion matrix, each with the label and the prediction of its rows.
 CELLS = {"tp": (1, 1), "fp": (0, 1), "fn": (1, 0), "tn": (0, 0)}
 
-#: The column of a state that has the sums of squared weights.
+#: The column of a state with the sums of squared weights.
 SQUARES = "squares"
 
-#: The name of the set without keys.
+#: The name of the set without slice keys: all rows.
 OVERALL = "overall"
 
 
 def name_set(keys: Sequence[str]) -> str:
-    """Return the name of a set of slice keys, which is the value of the key ``by``."""
+    """Return the name of a set of slice keys: its value in the column ``by``."""
     return ", ".join(keys) or OVERALL
 
 
@@ -37,9 +37,9 @@ class Labels(NamedTuple):
     relation : str
         The text after FROM.
     ours, theirs : Column
-        The key in the source, and in this one, of the same name.
+        The key's column in the source and in the labels, which have one name.
     roles : frozenset of str
-        Roles that are read from this source.
+        The roles that are read from the labels.
     stream : bool
         Whether a statement may read it only once.
     """
@@ -57,17 +57,17 @@ class Labels(NamedTuple):
 
 
 class Period(NamedTuple):
-    """The key ``period``: its SQL over the source ``s``, and the column that it reads."""
+    """The key ``period``: its SQL over the source ``s``, and its column."""
 
     sql: str
     column: Column
 
 
-#: The prefix of a role in a definition that is the score of one of several models.
+#: In a definition, the prefix of the score of one of several models.
 MODEL_PREFIX = "model "
-#: The prefix of a role in a definition that is neither label, score, prediction nor weight.
+#: In a definition, the prefix of roles other than label, score, prediction and weight.
 ROLE_PREFIX = "role "
-#: The prefix of an option in a definition that is the SQL of a slice key.
+#: In a definition, the prefix of the SQL of a slice key.
 KEY_PREFIX = "by "
 
 
@@ -81,15 +81,15 @@ class Definition(NamedTuple):
     task : str
         The task.
     bits : int
-        Significant bits of the scores; 0 where there are none.
+        Significant bits of the scores; 0 without scores.
     roles : tuple of (str, str)
-        Role or option, and its column or value in the rows that the state was built from.
+        Each role or option, and its column or value in the rows of which the state was built.
     grain : str
         The length of a period; empty without periods.
     keys : tuple of str
         The slice keys of the rows.
     columns : tuple of str
-        The sums over rows, and the values that rows of a bin share, by their descriptions.
+        Descriptions of the sums over rows, and of the values that a bin's rows share.
     """
 
     version: int
@@ -111,14 +111,14 @@ class Definition(NamedTuple):
 
     @property
     def further(self) -> tuple[str, ...]:
-        """The roles beside label, score, prediction and weight."""
+        """The roles other than label, score, prediction and weight."""
         return tuple(
             role.removeprefix(ROLE_PREFIX) for role, _ in self.roles if role.startswith(ROLE_PREFIX)
         )
 
     @property
     def models(self) -> tuple[str, ...]:
-        """The names in the key ``model``; none where there is one score."""
+        """The values of the key ``model``; none if there is a single score."""
         return tuple(
             role.removeprefix(MODEL_PREFIX)
             for role, _ in self.roles
@@ -128,36 +128,35 @@ class Definition(NamedTuple):
 
 @dataclass(frozen=True)
 class Binding:
-    """Everything about the input that shapes a statement. Hashable: statements are cached by it.
+    """All facts about the input that shape a statement. Hashable, as statements are cached by it.
 
     Attributes
     ----------
     relation : str
         The text after FROM, such as ``read_parquet(...)``.
     roles : tuple of (str, Column)
-        Role (label, score, prediction, weight, query, key) and its column.
+        Each role and its column.
     by : tuple of Column
         The slice keys.
     expressions : tuple of (str, str)
-        The slice keys that are expressions, by their names, each with its SQL.
+        The names of slice keys that are expressions, each with its SQL.
     sets : tuple of tuple of str
-        The sets of slice keys to group by, by their names; one set of all keys if empty.
+        The sets of names of slice keys to group by; if empty, one set of all keys.
     over : tuple of Column
-        The keys of data sets, folds or runs, to average over.
+        The keys of data sets, folds or runs to average over.
     cells : tuple of (str, Column)
-        The columns of true and false positives and negatives, or of some of them, where the
-        source has counts.
+        The columns of all or some of the counts tp, fp, fn and tn, if the source has counts.
     models : tuple of (str, tuple of Column)
-        Model name and its score (or prediction) column, when several are compared; a score column
-        for each of ``classes`` where there are several.
+        If several models are compared, each model's name and its score or prediction column. With
+        several classes, a score column for each of ``classes``.
     model_role : str
         The role that ``models`` fill.
     classes : tuple of (Scalar, Column)
-        Class and its score column, for a multi-class task; with ``models``, what their columns of
-        the class have in common.
+        For a multi-class task, each class and its score column; with ``models``, a column that
+        stands for the columns of all models (see `model_columns.merge_columns`).
     positive_as_written : str
-        The positive value as messages show it. 1 and True are equal in Python and differ in SQL:
-        by this text their statements are cached apart.
+        The positive value in messages. Statements are also cached by this text, because 1 and True
+        are equal in Python, but differ in SQL.
     where : str or None
         A checked condition over the source's columns, in which ``s`` is the source.
     common : bool
@@ -165,26 +164,26 @@ class Binding:
     stream : bool
         Whether a statement may read the source only once.
     period : Period or None
-        The key ``period``, where there is one.
+        The key ``period``, if there is one.
     state : Definition or None
-        The definition of the state, where the source is one.
+        The definition of the state, if the source is a state.
     dialect : str
         The SQL dialect of the engine.
     is_expected : bool
         Whether there are no labels, and a row of score p counts as p positives and 1 - p negatives.
     is_numbered : bool
-        Whether the first of `numbered_keys` is an integer id that replaces all of them.
+        Whether the first of `numbered_keys` is an integer id that replaces these keys.
     is_inferred : bool
         Whether the task follows from values, so that other rows may contradict it.
     is_settled : bool
-        Whether its values decide about the task; not if there are none, or one alone.
+        Whether the values decide on the task; False if there are fewer than two different ones.
     has_probabilities : bool
-        Whether scores may be taken for probabilities; not where other rows have shown otherwise.
+        Whether scores may be probabilities; False if other rows had scores outside 0 .. 1.
     notice : str
-        A remark on the task for the user; mostly empty.
+        A remark on the task for the user, usually empty.
     problems_by : str
-        The slice key, by its reserved name, each value of which has its own problem or none; empty
-        where a problem of some rows makes all results invalid.
+        The reserved name of a slice key whose values have separate problems. If empty, a problem of
+        some rows makes all results invalid.
     """
 
     relation: str
@@ -243,7 +242,7 @@ class Binding:
 
     @property
     def numbered_keys(self) -> tuple[str, ...]:
-        """The slice keys that one integer id may replace: with sets all columns, else text."""
+        """The slice keys that one integer id may replace: texts, or with sets all columns."""
         columns = tuple(zip(self.result_keys, self.by, strict=False))
         if self.sets:
             return (*(key for key, _ in columns), self.set_key)
@@ -262,7 +261,7 @@ class Binding:
 
     @property
     def set_key(self) -> str:
-        """The reserved name of the key ``by``, which names the set of keys of a row."""
+        """The reserved name of the key ``by``, the name of a row's set of keys."""
         return self.result_keys[len(self.by)]
 
     @property
@@ -279,12 +278,12 @@ class Binding:
 
     @property
     def folds(self) -> tuple[str, ...]:
-        """The columns of ``over`` under reserved names."""
+        """The reserved names of the columns of ``over``."""
         return tuple(f"fold_{i}" for i, _ in enumerate(self.over, start=1))
 
     @property
     def facts(self) -> TaskFacts:
-        """What the task has."""
+        """The facts about the task."""
         return TASKS[self.task]
 
     @property
@@ -299,17 +298,17 @@ class Binding:
 
     @property
     def has_classes(self) -> bool:
-        """Whether labels are classes, two or several."""
+        """Whether labels are classes (two or several)."""
         return self.facts.has_classes
 
     @property
     def has_values(self) -> bool:
-        """Whether labels and predictions are numbers, of which bins and states hold sums."""
+        """Whether labels and predictions are numbers, whose sums bins and states hold."""
         return self.facts.has_values
 
     @property
     def has_queries(self) -> bool:
-        """Whether a query holds rows together."""
+        """Whether rows are grouped by query, as in a ranking."""
         return self.facts.has_queries
 
     @property
@@ -319,12 +318,12 @@ class Binding:
 
     @property
     def has_counts(self) -> bool:
-        """Whether a row of the source counts several rows."""
+        """Whether a row of the source stands for a count of rows."""
         return "count" in self.role
 
     @property
     def has_fractions(self) -> bool:
-        """Whether a row may count as a part of one: by its weight, or by its score."""
+        """Whether a row may count as a fraction, because of its weight or an expected label."""
         return self.is_weighted or self.is_expected
 
     @property
@@ -348,17 +347,17 @@ class Binding:
 
     @property
     def further(self) -> tuple[str, ...]:
-        """The roles whose values ``predictions`` has as they are; see `catalog.roles`."""
+        """The roles whose values ``predictions`` has unchanged; see `catalog.roles`."""
         return list_further(dict(self.roles))
 
     @property
     def kept(self) -> tuple[str, ...]:
-        """Those of them that cells, bins, states and pairs keep."""
+        """The roles of `further` whose values cells, bins, states and pairs keep."""
         return list_further(dict(self.roles), kept=True)
 
     @property
     def score_names(self) -> tuple[str, ...]:
-        """The names of those columns; for states, in the rows that they were built from."""
+        """The names of `score_columns`; for a state, as in the rows that it was built from."""
         if self.state is None:
             return tuple(column.name for column in self.score_columns)
         roles = self.state.roles

@@ -1,8 +1,8 @@
-"""Canonical texts: values of different types are equal where their canonical texts are.
+"""Writes canonical texts, by which values of different types are compared.
 
-A number has the text of its value, whatever its type: 1, 1.0 and DECIMAL 1.00 are ``1``. Beside
-numbers a text is the number that it spells, and beside truth values the truth value, as DuckDB
-casts it; any other text stays as it is, and so equals no number.
+A number's text does not depend on its type: 1, 1.0 and DECIMAL 1.00 are ``1``. A text that is
+compared with numbers is read as a number, and a text that is compared with truth values as a truth
+value, as DuckDB casts it. Any other text stays unchanged, so that it equals no number.
 """
 
 import re
@@ -15,7 +15,7 @@ from sqleval.common.sql_text import Scalar, quote, write_literal
 #: The texts that DuckDB casts to BOOLEAN, in any case.
 TRUE_TEXTS = ("true", "t", "yes", "y", "1")
 FALSE_TEXTS = ("false", "f", "no", "n", "0")
-#: Whole numbers below it are exact as DOUBLE, and their text as DOUBLE has no exponent.
+#: Whole numbers below this are exact as DOUBLE, and their text has no exponent.
 _EXACT = "9e15"
 #: A number as a text, for engines without TRY_CAST.
 _NUMBER = r"^ *[-+]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][-+]?[0-9]{1,2})? *$"
@@ -31,7 +31,7 @@ def write_canonical(sql: str, kind: str, form: Form, dialect: str = "duckdb") ->
     kind : str
         Its type.
     form : {"number", "truth value", "text"}
-        What it is compared with: beside ``text`` a text stays as it is.
+        The kind of values it is compared with. For ``text``, a text stays unchanged.
     dialect : str
         The engine's SQL. The result is written as DuckDB's.
 
@@ -56,7 +56,7 @@ def write_canonical(sql: str, kind: str, form: Form, dialect: str = "duckdb") ->
         if dialect != "duckdb":
             is_number = f"REGEXP_MATCHES({text}, {write_literal(_NUMBER)})"
             number = f"CASE WHEN {is_number} THEN CAST({text} AS DOUBLE) END"
-        # Longer whole numbers, infinities and NaN are compared as they are spelled.
+        # Longer whole numbers, infinities and NaN are compared by their spelling.
         spelled = _write_fraction(number, f"CAST({number} AS VARCHAR)")
         return f"CASE WHEN ABS({number}) < {_EXACT} THEN {spelled} ELSE {text} END"
     words = {"true": TRUE_TEXTS, "false": FALSE_TEXTS}
@@ -68,8 +68,8 @@ def write_canonical(sql: str, kind: str, form: Form, dialect: str = "duckdb") ->
 
 
 def _write_fraction(number: str, text: str) -> str:
-    """Return the SQL of the text of a FLOAT or DOUBLE: without a fraction where it has none."""
-    # The first test is false for NaN, whose text would be a class, and true for -0.0.
+    """Return the SQL of the text of a FLOAT or DOUBLE; whole numbers have no ".0"."""
+    # The tests are false for NaN, whose text would be a class; the first is true for -0.0.
     return (
         f"CASE WHEN ABS({number}) < {_EXACT} AND {number} = FLOOR({number}) "
         f"THEN CAST(CAST({number} AS BIGINT) AS VARCHAR) "
@@ -78,7 +78,7 @@ def _write_fraction(number: str, text: str) -> str:
 
 
 def read_column(column: Column, home: str = "s", dialect: str = "duckdb") -> str:
-    """Return a column of the source as SQL, in the type in which it is to be read."""
+    """Return a column of the source as SQL, in the type that it is read as."""
     sql = f"{home}.{quote(column.name)}"
     if column.form is not None:
         return write_canonical(sql, column.stored, column.form, dialect)
@@ -91,7 +91,7 @@ def make_canonical(column: Column, form: Form) -> Column:
 
 
 def parse_number(value: object) -> Decimal | None:
-    """Return a value, or the number that a text spells; None for any other."""
+    """Return the number of a numeric value or text; None for any other value."""
     text = str(int(value)) if isinstance(value, bool) else str(value)
     try:
         number = Decimal("" if "_" in text else text)
@@ -101,7 +101,7 @@ def parse_number(value: object) -> Decimal | None:
 
 
 def parse_truth_value(value: object) -> bool | None:
-    """Return a truth value, or the one that a text or 0 and 1 spell; None for any other."""
+    """Return the truth value of a bool, a text, 0 or 1; None for any other value."""
     if isinstance(value, str):
         return {**dict.fromkeys(TRUE_TEXTS, True), **dict.fromkeys(FALSE_TEXTS, False)}.get(
             value.lower()
@@ -110,7 +110,7 @@ def parse_truth_value(value: object) -> bool | None:
 
 
 def spell(value: Scalar, form: Form) -> str:
-    """Return the canonical text of a value that the user gives.
+    """Return the canonical text of a value from the user.
 
     Examples
     --------
@@ -130,7 +130,7 @@ def spell(value: Scalar, form: Form) -> str:
 def write_keys(
     ours: Column, theirs: Column, homes: tuple[str, str], dialect: str = "duckdb"
 ) -> tuple[str, str]:
-    """Return the keys of two relations as SQL in which equal keys are equal.
+    """Return the keys of two relations as SQL expressions that can be compared.
 
     Parameters
     ----------
@@ -156,9 +156,9 @@ def write_keys(
 
 
 def choose_key_form(ours: Column, theirs: Column) -> Form | None:
-    """Return the form in which two keys are compared; None where the engine compares them.
+    """Return the form in which two keys are compared; None if the engine can compare them.
 
-    Keys match by canonical text alone: a text is never read as a number, so that '01' is not 1.
+    A text key is never read as a number, so that '01' does not match 1.
     """
     kinds = {ours.kind, theirs.kind}
     is_alike = (

@@ -1,4 +1,4 @@
-"""Reads the sets of slice keys to group by."""
+"""Parses ``sets=``: the sets of slice keys to group by."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import combinations
@@ -8,11 +8,11 @@ from sqleval.binding.lookup import list_names
 from sqleval.common.names import find_nearest
 from sqleval.errors import RequestError
 
-#: Each set is a copy of every row.
+#: A limit, because each set reads a copy of every row.
 _MOST_SETS = 4096
 
 
-#: The sets that have a name, by the keys.
+#: The values of ``sets=`` that are names: functions from the keys to the sets.
 _NAMED: Mapping[str, Callable[[Sequence[str]], list[tuple[str, ...]]]] = {
     "overall": lambda keys: [(), tuple(keys)],
     "rollup": lambda keys: [tuple(keys[:n]) for n in range(len(keys) + 1)],
@@ -23,7 +23,7 @@ _NAMED: Mapping[str, Callable[[Sequence[str]], list[tuple[str, ...]]]] = {
 def parse_sets(
     sets: str | Sequence[Sequence[str]] | None, keys: Sequence[str]
 ) -> list[tuple[str, ...]]:
-    """Return the sets of slice keys to group by, one set after another."""
+    """Return the sets of slice keys to group by."""
     if sets is None:
         return []
     if not keys:

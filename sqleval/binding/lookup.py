@@ -17,9 +17,10 @@ def find_column(columns: Columns, name: str, role: str, where: str) -> Column:
     Raises
     ------
     RequestError
-        If there is none; the message shows the nearest and all others.
+        If there is no such column; the message suggests a similar name and lists all.
     SourceError
-        If it cannot be used, because the files of the source disagree about it, for example.
+        If the column cannot be used, for example because the files of the source have it in
+        different types.
     """
     _check_name(name, role)
     if name in columns:

@@ -1,4 +1,4 @@
-"""The columns of several models or classes: by model, by class, or by model and class."""
+"""Reads the columns of several models or classes from ``score=`` or ``prediction=``."""
 
 from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple, cast
@@ -8,7 +8,7 @@ from sqleval.common.numbers import is_real_number
 from sqleval.common.sql_text import Scalar
 from sqleval.errors import RequestError
 
-#: A column, one for each model or class, or one for each class of each model.
+#: A column; or a column per model or class; or a column per model and class.
 Named = str | Mapping[Scalar, str] | Mapping[str, Mapping[Scalar, str]] | None
 _ByName = Mapping[Scalar, object]
 _ByModel = Mapping[Scalar, Mapping[Scalar, str]]
@@ -22,11 +22,12 @@ class ModelColumns(NamedTuple):
     Attributes
     ----------
     role : {"score", "prediction"}
-        The role that they fill.
+        The role of the columns.
     names : tuple of (Scalar, str)
-        Model or class, and the column; with ``models`` the classes of each model in turn.
+        Each model or class, and its column; with ``models``, the classes of one model after
+        another.
     models : tuple of str
-        The models that have a column for each class; empty without such models.
+        The models, if each has a column per class; otherwise empty.
     """
 
     role: Literal["score", "prediction"] = "score"
@@ -35,7 +36,7 @@ class ModelColumns(NamedTuple):
 
 
 def find_model_columns(score: Named, prediction: Named) -> ModelColumns:
-    """Return the columns of several models or classes; none where a role is one column.
+    """Return the columns of several models or classes; none if a role has a single column.
 
     Raises
     ------
@@ -87,7 +88,7 @@ def _find_classes_of_models(by_name: _ByName) -> ModelColumns:
                 f"score= names the classes {shown[0]} of the model {first!r}, and {shown[1]} of "
                 f"{name!r}; all models need a column for each class"
             )
-    # The first of several classes with the same score is predicted: all models need one order.
+    # Ties predict the first class, so all models need the same order of classes.
     texts = {
         name: {str(key): column for key, column in each.items()} for name, each in by_model.items()
     }
@@ -96,7 +97,7 @@ def _find_classes_of_models(by_name: _ByName) -> ModelColumns:
 
 
 def merge_columns(columns: Sequence[Column]) -> Column:
-    """Return what several columns are where one expression has a value of one of them a row.
+    """Return a column that stands for several, one of which supplies the value of each row.
 
     Examples
     --------
@@ -120,10 +121,10 @@ def has_classes_of_models(score: object) -> bool:
 
 
 def nest_classes(columns: Mapping[str, str]) -> Mapping[str, str] | Mapping[str, dict[str, str]]:
-    """Return columns named MODEL.CLASS by model and class; others as they are.
+    """Nest columns named MODEL.CLASS by model and class; return other columns unchanged.
 
-    They are of several models if two of these have two classes each, and share one. The last dot
-    divides a name: a model may have dots, and a class has none. Names that are all numbers are
+    The names are split if two models have at least two classes each and share one. The last dot
+    splits a name: a model's name may contain dots, a class none. If all names are numbers, they are
     classes.
 
     Examples

@@ -1,4 +1,4 @@
-"""Checks that a class or a positive value is one that its column can hold."""
+"""Checks that a column can hold a class or a positive value, and converts the value."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -25,9 +25,9 @@ def convert_positive(
     predicted: Sequence[Column] = (),
     form: Form | None = None,
 ) -> tuple[Scalar | None, str]:
-    """Return the positive value for the label, and as it was written; check it for predictions.
+    """Return the positive value in the label's type, and as written; check it for predictions.
 
-    Of columns that are read as canonical texts of a form, it is the canonical text.
+    For columns that are read as canonical texts, it is a canonical text.
 
     Examples
     --------
@@ -46,12 +46,12 @@ def convert_positive(
 
 
 def convert_class(value: Scalar, column: Column, role: str) -> Scalar:
-    """Return a class or a positive value; of whole numbers in the type of the column.
+    """Return a class or a positive value that its column can hold; integers in its type.
 
     Raises
     ------
     RequestError
-        If the column cannot hold the value: the engine would refuse the statement, or round.
+        If the column cannot hold the value, so that the engine would raise an error, or round.
 
     Examples
     --------
@@ -82,7 +82,7 @@ def convert_class(value: Scalar, column: Column, role: str) -> Scalar:
         raise RequestError(
             f"{role}={value!r} is not {allowed}, and {column.name!r} is {column.type}"
         )
-    # Numbers of NumPy, and decimals, are written as text, which the engine casts to the type.
+    # NumPy numbers and decimals are written as text, which the engine casts to the type.
     is_written_as_is = column.kind not in _FRACTIONS or type(value) in (bool, int, float, str)
     return value if is_written_as_is else str(value)
 
@@ -97,7 +97,7 @@ def _find_limits(kind: str) -> tuple[int, int] | None:
 
 
 def _refuse_number(number: Decimal | None, column: Column) -> str | None:
-    """Return in words what a column of numbers can hold; None if it can hold this one."""
+    """Return the words for the numbers that a column can hold; None if it can hold this one."""
     if number is None:
         return "a number"
     if column.kind == "float32" and abs(number) > _LARGEST_FLOAT:
@@ -108,18 +108,18 @@ def _refuse_number(number: Decimal | None, column: Column) -> str | None:
     if digits is None or not number:
         return None
     width, scale = map(int, digits.groups())
-    # Zeros at the end of the number do not count: 1.50 has one decimal.
+    # Trailing zeros do not count: 1.50 has one decimal.
     places = -cast("int", number.normalize().as_tuple().exponent)
     fits = places <= scale and number.adjusted() < width - scale
     return None if fits else f"a number with {width} digits, {scale} of them decimals"
 
 
 def _refuse_text(value: object, kind: Kind) -> str | None:
-    """Return in words what a column of dates, times or identifiers can hold; None if this value."""
+    """Return the words for what a column of dates, times or UUIDs holds; None if it fits."""
     if isinstance(value, date):
         if kind in ("timestamp", "instant"):
             return None
-        # The engine would cut the time off.
+        # The engine would drop the time.
         has_time = isinstance(value, datetime) and value.time() != time()
         if kind == "date" and not has_time:
             return None
@@ -128,7 +128,7 @@ def _refuse_text(value: object, kind: Kind) -> str | None:
         "time": ("a time such as '14:30:00', as a text", time.fromisoformat),
         "uuid": ("a UUID, as a text", UUID),
     }.get(kind, ("a time such as '2013-07-01 14:30:00'", datetime.fromisoformat))
-    # Python also reads 20130701 and 2013-W27-1, and SQL does not.
+    # Python also reads 20130701 and 2013-W27-1, but SQL does not.
     is_iso = kind in ("time", "uuid") or re.match(r"\d{4}-\d\d-\d\d", str(value).strip())
     if not isinstance(value, str) or not is_iso:
         return allowed

@@ -1,7 +1,7 @@
-"""The one reading of the input: its task, and how classes of different types match.
+"""Infers the task of an input, and the form in which classes of different types are compared.
 
-Every path asks `read_task` and `unify_types`: nothing else decides by types or values what rows
-are. The choice is made by the first rows; the audit of a statement confirms it over all of them.
+All paths use `read_task` and `unify_types`; no other code infers a task from types or values. The
+first rows decide, and the audit of a statement checks the choice on all rows.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -22,18 +22,18 @@ Look = Callable[[Sequence[tuple[str, Column]]], Sequence[Sequence[object]]]
 
 
 class Reading(NamedTuple):
-    """What the rows are.
+    """The inferred task of an input.
 
     Attributes
     ----------
     task : str
         The task.
     is_inferred : bool
-        Whether it follows from values, so that other rows may contradict it.
+        Whether it was inferred from values, so that other rows may contradict it.
     is_settled : bool
-        Whether the values decide; not if there are none, or one alone.
+        Whether the values decide; False if there are fewer than two different ones.
     notice : str
-        A remark for the user; mostly empty.
+        A remark for the user, usually empty.
     """
 
     task: Task
@@ -50,12 +50,12 @@ def read_task(
     positive: Scalar | None,
     look: Look | None = None,
 ) -> Reading:
-    """Return the task that is given, or that follows from roles, types and the first values.
+    """Return the user's task, or infer it from roles, types and the first values.
 
     Parameters
     ----------
     task : str or None
-        The task that the user gives.
+        The task from the user.
     roles : mapping of str to Column
         The column of each role.
     mapped_role : str
@@ -63,9 +63,9 @@ def read_task(
     mapped : sequence of (name, Column)
         The columns of several models or classes.
     positive : scalar or None
-        The positive value that the user gives.
+        The positive value from the user.
     look : callable, optional
-        Returns first values; without it, the types decide.
+        Returns the first values; without it, only the types decide.
 
     Raises
     ------
@@ -103,18 +103,18 @@ def read_task(
 def read_label(
     column: Column, values: Sequence[object], most: int, *, has_queries: bool = False
 ) -> Task:
-    """Return the task that a label suggests before a score or a prediction is known.
+    """Return the task that a label suggests while the score or prediction is unknown.
 
     Parameters
     ----------
     column : Column
         The label.
     values : sequence
-        Its different values; none where they are too many to be classes.
+        Its distinct values; empty if there are too many for classes.
     most : int
-        The most classes.
+        The largest number of classes.
     has_queries : bool
-        Whether the rows belong to queries.
+        Whether the rows are grouped by query.
     """
     if has_queries and column.kind in NUMBERS:
         return "ranking"
@@ -128,20 +128,20 @@ def read_label(
 def _list_class_columns(
     roles: Mapping[str, Column], mapped_role: str, mapped: Mapped
 ) -> list[tuple[str, Column]]:
-    """Return the columns of labels and predictions with their roles."""
+    """Return the columns of labels and predictions, each with its role."""
     columns = [(role, roles[role]) for role in ("label", "prediction") if role in roles]
     return [*columns, *(("prediction", column) for _, column in mapped if mapped_role != "score")]
 
 
 def _read_values(kinds: set[Kind], values: Sequence[object]) -> Reading:
-    """Return the task of labels and predictions of some kinds, whose first values are known."""
+    """Infer the task from the kinds and the first values of labels and predictions."""
     is_settled = len({str(value) for value in values}) > 1
     task, notice = _choose_task(kinds, values)
     return Reading(task, is_inferred=True, is_settled=is_settled, notice=notice)
 
 
 def _choose_task(kinds: set[Kind], values: Sequence[object]) -> tuple[Task, str]:
-    """Return the task of values, and a remark for the user."""
+    """Choose the task from kinds and values; also return a remark for the user."""
     if "boolean" in kinds and not kinds & NUMBERS:
         spelled = all(parse_truth_value(value) is not None for value in values)
         return ("binary" if spelled else "multiclass"), ""
@@ -165,9 +165,9 @@ def _choose_task(kinds: set[Kind], values: Sequence[object]) -> tuple[Task, str]
 def read_drift_task(
     roles: Mapping[str, Column], positive: Scalar | None, look: Look | None
 ) -> Task:
-    """Return the task of columns whose distributions are compared, of which each may stand alone.
+    """Return the task of columns whose distributions are compared; any one of them is enough.
 
-    Without a positive value, the values 0 and 1 are two of several classes.
+    Without a positive value, 0 and 1 are read as two of several classes.
     """
     if positive is not None or not roles:
         return "multiclass" if positive is None else "binary"
@@ -178,10 +178,10 @@ def read_drift_task(
 def choose_class_form(
     task: Task, roles: Mapping[str, Column], mapped_role: str, mapped: Mapped
 ) -> Form | None:
-    """Return the form in which labels and predictions are compared; None as they are.
+    """Return the form in which labels and predictions are compared; None if unchanged.
 
-    Equal types are compared as they are, except numbers that are not whole by their type: the
-    class 2 is the class 2.0.
+    Equal types are compared unchanged, except types of fractions, because the class 2 equals the
+    class 2.0.
     """
     columns = [column for _, column in _list_class_columns(roles, mapped_role, mapped)]
     kinds = {column.kind for column in columns if column.type not in ("", NO_TYPE)}
@@ -198,15 +198,15 @@ def choose_class_form(
 def unify_types(
     roles: Mapping[str, Column], mapped_role: str, mapped: Mapped, form: Form | None
 ) -> tuple[dict[str, Column], Mapped]:
-    """Return the roles and the mapped columns in the types in which they are to be read.
+    """Return the roles and the mapped columns in the types that they are read as.
 
-    Scores of truth values are 0 and 1; labels and predictions of different types are canonical
-    texts of a form.
+    Scores that are truth values become 0 and 1. Labels and predictions of different types become
+    canonical texts.
 
     Raises
     ------
     RequestError
-        If the predictions of several models have types whose values cannot be compared.
+        If the types of several models' predictions cannot be compared.
 
     Examples
     --------
@@ -231,14 +231,14 @@ def unify_types(
 
 
 def read_relevance(task: Task, roles: dict[str, Column]) -> dict[str, Column]:
-    """Return the roles with relevance that is a truth value as 0 and 1."""
+    """Return the roles, with a boolean relevance read as 0 and 1."""
     if not TASKS[task].has_queries or "label" not in roles:
         return roles
     return roles | {"label": _read_truth_values(roles["label"])}
 
 
 def refuse_nested(role: str, column: Column) -> None:
-    """Raise if a column that must hold one value a row holds lists or structs."""
+    """Raise if a column that must have one value per row has lists or structs."""
     if column.kind != "nested":
         return
     name, what = (
@@ -270,7 +270,7 @@ def _check_families(columns: Sequence[Column]) -> None:
 
 
 def _read_truth_values(column: Column) -> Column:
-    """Return a column of truth values as one that is read as 0 and 1; any other as it is."""
+    """Return a boolean column as one that is read as 0 and 1; other columns unchanged."""
     if column.kind != "boolean":
         return column
     return Column(column.name, "TINYINT", is_assumed=True)

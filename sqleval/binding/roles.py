@@ -1,4 +1,4 @@
-"""Binds roles to columns: checks the names against the source, and returns a `Binding`."""
+"""Binds roles to columns: checks names and types, and returns a `Binding`."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -34,8 +34,8 @@ from sqleval.common.sql_text import Scalar, quote
 from sqleval.errors import RequestError
 from sqleval.sources.source import Source
 
-#: Returns the first values of columns, after the join with late labels, the condition and the
-#: columns that it reads.
+#: Returns the first values of columns, for a join with late labels, a condition, and the columns of
+#: that condition.
 LookAt = Callable[
     [Labels | None, str | None, Sequence[str], Sequence[tuple[str, Column]]],
     Sequence[Sequence[object]],
@@ -45,7 +45,7 @@ LookAt = Callable[
 def _check_type(
     task: Task, role: str, column: Column, positive: Scalar | None, form: Form | None
 ) -> None:
-    """Check that a column has a type that its role can have."""
+    """Raise unless the type of a column fits its role."""
     facts = TASKS[task]
     has_truths = facts.has_queries and role == "label"
     if (has_truths and column.kind == "boolean") or column.type == NO_TYPE:
@@ -54,7 +54,7 @@ def _check_type(
     values = VALUES["number"] if is_label and not facts.has_classes else ROLES[role].value_facts
     if "nested" not in values.kinds:
         refuse_nested(role, column)
-    # A column of a table that cannot be described has no type, where none is assumed.
+    # The column of a table that cannot be described has no type, unless one is assumed.
     if column.type and values.kinds and column.kind not in values.kinds:
         allowed = f" ({', '.join(ROLES[role].allowed)})" if ROLES[role].allowed else ""
         message = (
@@ -67,7 +67,7 @@ def _check_type(
 
 
 def _check_two_classes(role: str, column: Column, form: Form | None) -> None:
-    """Check that a label or prediction can be 1 and 0, as no positive value is named."""
+    """Raise unless a label or prediction without a positive value can be 1 and 0."""
     is_form = form is not None and column.kind in TEXTS
     if not (is_form or is_number(column.type) or column.kind == "boolean"):
         message = (
@@ -87,7 +87,7 @@ def _refuse(message: str, column: Column, *, numbers: bool) -> RequestError:
 def _find_cells(
     counts: Mapping[str, str], columns: Columns, where: str
 ) -> tuple[tuple[str, Column], ...]:
-    """Return the columns of those of the four counts that there are."""
+    """Return the columns of the counts in ``counts=``."""
     if not counts or not set(counts) <= set(CELLS):
         raise RequestError(
             f"counts={dict(counts)!r} must name the columns of {', '.join(CELLS)}, or of those "
@@ -107,7 +107,7 @@ def _find_cells(
 def _recognise_counts(
     columns: Columns, prediction: Named, where: str
 ) -> tuple[str | None, Named, str | Mapping[str, str] | None]:
-    """Recognise a table of counts by its columns, where no label is named."""
+    """Recognise a table of counts by its columns, if no label is named."""
     if all(cell in columns for cell in CELLS):
         return None, prediction, {cell: cell for cell in CELLS}
     if all(name in columns for name in ("label", "prediction", "n")):
@@ -146,7 +146,7 @@ def _check_counts(
 
 
 def _check_named(roles: Mapping[str, Column], columns: ModelColumns, *, is_expected: bool) -> None:
-    """Check that there is a label, and something to evaluate."""
+    """Raise unless there are a label, and a score or prediction."""
     if "label" not in roles and not is_expected:
         raise RequestError("give label=, the column of the truth")
     if not ({"score", "prediction"} & roles.keys() or columns.names):
@@ -154,7 +154,7 @@ def _check_named(roles: Mapping[str, Column], columns: ModelColumns, *, is_expec
 
 
 def _check_keys(keys: Sequence[str], *, has_models: bool, has_role: bool) -> None:
-    """Check that no key of the rows has the name of a key that is added to them."""
+    """Raise if a slice key is called ``model`` or ``role`` like an added key."""
     if has_models and "model" in keys:
         raise RequestError("by= names 'model', which is the key of a mapping of models")
     if has_role and "role" in keys:
@@ -169,7 +169,7 @@ def _find_labels(
     columns: Columns,
     about: str,
 ) -> Labels:
-    """Return the join with the source of late labels, and the roles whose columns it has."""
+    """Return the join with the late labels, and the roles whose columns they have."""
     ours, of_labels = (
         find_column(columns, on, "on", about),
         find_column(late, on, "on", labels.label),
@@ -194,7 +194,7 @@ def _find_roles(
     late: Columns,
     on: str | None,
 ) -> tuple[dict[str, Column], Labels | None]:
-    """Return the column of each role that is given, and the join with late labels."""
+    """Return the column of each bound role, and the join with late labels."""
     if labels is None or on is None:
         columns_by_role = {role: name for role, name in names.items() if name is not None}
         score = columns_by_role.get("score")
@@ -214,7 +214,7 @@ def _find_roles(
 
 
 def _find_cell_roles(cells: Sequence[tuple[str, Column]]) -> dict[str, Column]:
-    """Return the roles that the counts of a confusion matrix stand for."""
+    """Return the roles that the counts of a confusion matrix replace."""
     names = ", ".join(column.name for _, column in cells)
     count_type = "DOUBLE" if any(is_float(column.type) for _, column in cells) else "BIGINT"
     return {
@@ -225,7 +225,7 @@ def _find_cell_roles(cells: Sequence[tuple[str, Column]]) -> dict[str, Column]:
 
 
 class _Values(NamedTuple):
-    """The columns in the types in which they are read, the classes, and the positive value."""
+    """The columns in the types that they are read as, the classes, and the positive value."""
 
     roles: Mapping[str, Column]
     mapped: Mapped
@@ -256,7 +256,7 @@ def _unify_values(
 
 
 def _find_task_of_classes(task: str | None, columns: ModelColumns) -> str | None:
-    """Return the task, which follows from several models that each have several classes."""
+    """Return the task: multi-class if several models have several classes each."""
     if not columns.models:
         return task
     if task is not None and not TASKS[task].has_several_classes:
@@ -270,7 +270,7 @@ def _find_task_of_classes(task: str | None, columns: ModelColumns) -> str | None
 def _arrange_columns(
     task: Task, columns: ModelColumns, values: _Values
 ) -> tuple[tuple[tuple[str, tuple[Column, ...]], ...], tuple[tuple[Scalar, Column], ...]]:
-    """Return the columns of models, and those of classes, as a `Binding` has them."""
+    """Return the columns of models and of classes in the form of a `Binding`."""
     if not TASKS[task].has_several_classes or columns.role != "score":
         return tuple((str(key), (column,)) for key, column in values.mapped), ()
     found = [column for _, column in values.mapped]
@@ -311,7 +311,8 @@ def bind(
 ) -> Binding:
     """Return the binding of a source; see `sqleval.scan` for the parameters.
 
-    ``look`` returns the first values of columns, by which a task is chosen that types leave open.
+    ``look`` returns the first values of columns, from which the task is inferred if types do not
+    decide.
 
     Raises
     ------
@@ -378,7 +379,7 @@ def bind(
 
 
 def take_common_rows(binding: Binding) -> Binding:
-    """Return a binding that leaves out rows which lack the value of one of several models.
+    """Return a binding that leaves out rows without a value of every model.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Slice keys that are computed: expressions in SQL, and numbers by intervals."""
+"""Computes slice keys: SQL expressions, and intervals of numbers."""
 
 from collections.abc import Mapping, Sequence
 from ctypes import c_float
@@ -18,7 +18,7 @@ from sqleval.sources.source import Source
 
 #: The functions that make intervals of numbers; they are not SQL.
 _INTERVALS = frozenset({"cut", "qcut"})
-#: The most intervals of equal size; more slices are hardly read.
+#: The most intervals of equal size; nobody reads more slices.
 _MOST_INTERVALS = 1000
 
 
@@ -30,16 +30,16 @@ class SliceKey(NamedTuple):
     name : str
         Its name in the result.
     sql : str
-        The expression over the source ``s``, or the number that intervals are of.
+        The expression over the source ``s``; for intervals, the number.
     columns : tuple of str
         The columns that it reads.
     edges : tuple of float
         The ends of the intervals.
     intervals : int
-        How many intervals of equal size there shall be, whose ends are to be found.
+        The number of intervals of equal size whose ends must still be computed.
     has_singles : bool
-        Whether a column that it reads holds FLOAT, so that a number that equals the rounded end of
-        an interval lies at that end.
+        Whether it reads a FLOAT column: then a number equal to an interval's rounded end counts as
+        equal to that end.
     """
 
     name: str
@@ -55,7 +55,7 @@ class SliceKey(NamedTuple):
         return [i / self.intervals for i in range(1, self.intervals)]
 
     def describe(self) -> str:
-        """Return the expression by which the rows of two sources have the same slices."""
+        """Return an expression that gives rows of another source the same slices."""
         return f"cut({self.sql}, {[*self.edges]})" if self.edges else self.sql
 
     def write(self, dialect: str) -> str:
@@ -65,7 +65,7 @@ class SliceKey(NamedTuple):
         ends = [f"{edge:g}" if float(f"{edge:g}") == edge else repr(edge) for edge in self.edges]
         names = [f"({low}, {high}]" for low, high in pairwise(["-inf", *ends, "inf"])]
         number = f"CAST({self.sql} AS DOUBLE)"
-        # NaN would be above all ends; DuckDB drops a test by ISNAN of a Parquet column.
+        # NaN would be above all ends. Not ISNAN: DuckDB drops that test on a Parquet column.
         cases = [f"WHEN (ISFINITE({number}) OR ISINF({number})) IS NOT TRUE THEN NULL"]
         for edge, name in zip(self.edges, names, strict=False):
             test = f"{number} <= {edge!r}"
@@ -74,12 +74,12 @@ class SliceKey(NamedTuple):
         sql = f"CASE {' '.join(cases)} ELSE {write_literal(names[-1])} END"
         if dialect != "duckdb":
             return sql
-        # An ENUM is sorted as it is listed, and a text would be sorted by its letters.
+        # An ENUM is sorted in the order of its values; a text would be sorted by its letters.
         return f"CAST({sql} AS ENUM({', '.join(map(write_literal, names))}))"
 
 
 def parse_slice_keys(by: Mapping[str, str], columns: Columns, where: str) -> list[SliceKey]:
-    """Return the computed keys of ``by=``: those that are not just the column of that name.
+    """Return the computed keys of ``by=``: all except columns under their own names.
 
     Raises
     ------
@@ -94,7 +94,7 @@ def parse_slice_keys(by: Mapping[str, str], columns: Columns, where: str) -> lis
             raise RequestError(
                 f"by={name!r} is a column of {where}; give the expression {text!r} another name"
             )
-        # A column may have a name that is not SQL.
+        # The name of a column may be no valid SQL.
         sql = quote(text) if text in columns else text
         tree, used = check_expression(sql, columns, where, "by", _INTERVALS)
         key = _parse_intervals(name, text, tree, used) or SliceKey(name, _write(tree), used)
@@ -137,7 +137,7 @@ def _parse_intervals(
 
 
 def has_quantiles(text: str) -> bool:
-    """Return whether an expression has intervals of equally many rows, whose ends depend on them.
+    """Return whether an expression has intervals with ends that depend on the rows (qcut).
 
     Examples
     --------
@@ -154,7 +154,7 @@ def has_quantiles(text: str) -> bool:
 def add_slice_keys(
     source: Source, columns: Columns, keys: Sequence[SliceKey], dialect: str
 ) -> Source:
-    """Return the source with computed keys as further columns."""
+    """Add computed keys to a source as further columns."""
     items = "".join(f", {write_key(key, columns, dialect)} AS {quote(key.name)}" for key in keys)
     read = [column for key in keys for column in key.columns]
     relation = f"(SELECT s.*{items} FROM {source.relation} AS s)"

@@ -18,12 +18,12 @@ from sqleval.errors import RequestError, get_first_line
 
 
 def check_condition(text: str, columns: Columns, where: str) -> tuple[str, tuple[str, ...]]:
-    """Check a ``where=`` expression; return it with its columns qualified, and the columns.
+    """Check a ``where=`` condition; return it with qualified columns, and the columns.
 
     Raises
     ------
     RequestError
-        If it is not one expression over known columns, without a subquery or an aggregate.
+        If it is not one expression over existing columns without subqueries and aggregates.
     """
     check_text(text)
     tree, used = check_expression(text, columns, where, "where")
@@ -33,14 +33,14 @@ def check_condition(text: str, columns: Columns, where: str) -> tuple[str, tuple
 def check_expression(
     text: str, columns: Columns, where: str, role: str, also: frozenset[str] = frozenset()
 ) -> tuple[exp.Expr, tuple[str, ...]]:
-    """Check an expression; return it with its columns qualified by ``s``, and the columns.
+    """Check an expression; return it with columns qualified by ``s``, and the columns.
 
-    ``also`` names functions that it may hold besides those of `allowed_sql`.
+    ``also`` names functions that are allowed in addition to `allowed_sql`.
 
     Raises
     ------
     RequestError
-        If it is not one expression over known columns, of operators and allowed functions.
+        If it is not one expression over existing columns with allowed functions only.
     """
     if role == "where" and not text.strip():
         raise RequestError(
@@ -56,7 +56,7 @@ def check_expression(
 
 
 def _describe_syntax(error: Exception) -> str:
-    """Return what is wrong with a text, without the names of sqlglot's classes."""
+    """Describe a syntax error, without the names of sqlglot's classes."""
     if isinstance(error, TokenError):
         return "a quote or a comment is not closed"
     incomplete = r"Required keyword: '\w+' missing for <class '[\w.]+'>"
@@ -81,7 +81,7 @@ def _check(
     try:
         forbidden = find_forbidden(tree, also)
     except (SqlglotError, TypeError, ValueError, AttributeError, IndexError) as error:
-        # sqlglot's own, from a function with arguments that it cannot write.
+        # An error of sqlglot: a function has arguments that it cannot write.
         raise RequestError(f"{role}={text!r} has a function with wrong arguments") from error
     if forbidden is not None:
         raise RequestError(
@@ -108,11 +108,11 @@ def _check(
 
 
 def keep_nan(sql: str, columns: Columns) -> str:
-    """Return an expression over columns of ``s`` as DuckDB has to read it, to see NaN.
+    """Rewrite an expression over columns of ``s`` so that DuckDB does not lose NaN.
 
-    For DuckDB, NaN is above all numbers. Yet it answers ``y >= 5``, and ISNAN, from the extremes
-    of a column in the statistics of Parquet files, which leave NaN out. ``TRY(y)`` is ``y``, has no
-    statistics, and costs nothing; GREATEST(y, NULL) has them where the extremes are equal.
+    In DuckDB, NaN is above all numbers. But DuckDB answers ``y >= 5`` and ISNAN from the minimum
+    and maximum in the statistics of Parquet files, which leave NaN out. ``TRY(y)`` equals ``y``,
+    has no statistics, and costs nothing. GREATEST(y, NULL) keeps them if the extremes are equal.
     """
     tree = exp.paren(sqlglot.parse_one(sql, dialect="duckdb"))
     read = [c for c in tree.find_all(exp.Column) if c.table == "s"]
@@ -123,7 +123,7 @@ def keep_nan(sql: str, columns: Columns) -> str:
 
 
 def replace_column(sql: str, name: str, value: str) -> str:
-    """Return a condition on columns of ``s`` with an expression instead of one of them."""
+    """Replace a column in a condition on columns of ``s`` by an expression."""
     tree = exp.paren(sqlglot.parse_one(sql, dialect="duckdb"))
     expression = sqlglot.parse_one(value, dialect="duckdb")
     for column in list(tree.find_all(exp.Column)):
@@ -133,7 +133,7 @@ def replace_column(sql: str, name: str, value: str) -> str:
 
 
 def find_quoted(query: str) -> list[str]:
-    """Return the texts and quoted names in a query that may be files: those with a dot."""
+    """Return the texts and quoted names in a query that may be files, as they have a dot."""
     try:
         tokens = sqlglot.tokenize(query, dialect="duckdb")
     except SqlglotError:
@@ -143,7 +143,7 @@ def find_quoted(query: str) -> list[str]:
 
 
 def find_partition_conditions(text: str, keys: Sequence[str]) -> list[str]:
-    """Return the parts of a ``where=`` that read partition keys alone, each to be checked."""
+    """Return the parts of a ``where=`` that read only partition keys, still to be checked."""
     try:
         tree = sqlglot.parse_one(text, dialect="duckdb").unnest()
     except (SqlglotError, TypeError, ValueError, RecursionError):
@@ -159,12 +159,12 @@ def find_partition_conditions(text: str, keys: Sequence[str]) -> list[str]:
 
 
 def write_key_condition(sql: str, binding: Binding) -> str | None:
-    """Return the parts of a predicate that concern slice keys, as a condition on the source.
+    """Return the parts of a predicate on slice keys, as a condition on the source.
 
     Parameters
     ----------
     sql : str
-        DuckDB text of a predicate over the result's columns.
+        A predicate over the result's columns, in DuckDB's SQL.
     binding : Binding
         The bound input; its ``by`` columns have the same names in source and result.
     """

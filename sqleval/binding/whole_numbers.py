@@ -1,4 +1,4 @@
-"""Whole numbers of CSV and JSON files, whose types are guessed from the first rows."""
+"""Keeps fractions in CSV and JSON columns whose first rows are whole numbers."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,15 +10,15 @@ from sqleval.common.columns import NUMBERS, Column
 from sqleval.common.sql_text import quote, write_literal
 from sqleval.sources.source import Source
 
-#: In the error at a fraction.
+#: Words in the error about a fraction.
 WHOLE_BEFORE = "holds whole numbers in the first rows, and a fraction below them: "
 
 
 def read_numbers_exactly(source: Source, columns: Columns, binding: Binding) -> Source:
-    """Return a source that reads the numbers of CSV and JSON files as they are.
+    """Return a source that reads the numbers of CSV and JSON files without rounding.
 
-    Where the first rows of a column hold whole numbers, the engine would round 0.7 to 1 in the rows
-    that follow. Scores are read as DOUBLE. For a class, a key or a slice, a fraction is an error.
+    If the first rows of a column hold whole numbers, the engine would round 0.7 to 1 in later rows.
+    Scores are therefore read as DOUBLE. In a class, a key or a slice, a fraction is an error.
     """
     bound = [(role, column) for role, column in binding.roles if not binding.cells]
     bound += [(binding.model_role, column) for column in binding.mapped_columns]
@@ -27,7 +27,7 @@ def read_numbers_exactly(source: Source, columns: Columns, binding: Binding) -> 
     if not binding.has_several_classes:
         numeric |= {role for role, facts in ROLES.items() if facts.values == "label"}
     used = {column.name for _, column in bound}
-    # These uses show or compare the column as it is.
+    # These uses show or compare the column unchanged.
     others = {column.name for column in (*binding.by, *binding.over)} | {*binding.where_columns}
     others |= {column.name for role, column in bound if role not in numeric}
     whole = [
@@ -47,7 +47,7 @@ def read_numbers_exactly(source: Source, columns: Columns, binding: Binding) -> 
 
 
 def _check_whole(source: Source, columns: Sequence[Column]) -> Source:
-    """Return a source that raises an error at a fraction in one of these columns."""
+    """Return a source that raises an error if one of these columns has a fraction."""
     written = ", ".join(map(_write_check, columns))
     relation = f"(SELECT * REPLACE ({written}) FROM {source.text_reader})"
     return replace(source, relation=source.relation.replace(source.text_reader, relation))
