@@ -69,7 +69,7 @@ def check_folder(folder: str | Path) -> list[Finding]:
 
 
 def _read(name: str, file: str) -> Finding:
-    """Return whether a file and its variants can be read, and their inputs have the columns."""
+    """Return whether a file and its twins can be read, and their inputs have the columns."""
     try:
         for relation in builtin().files(name):
             # Errors in a step are found through the metrics and curves that read it.

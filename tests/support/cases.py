@@ -1,8 +1,8 @@
 """One case per metric: its request, the data it takes, and an independent reference.
 
-References come from the header's own ``reference`` wherever that is a function one can
-import. They see rows with weight above 0 only, as numpy arrays, and give NaN or None where
-the metric is undefined, also where their library says 0.
+A reference is the header's ``reference`` if that is a function that can be imported.
+References see only rows with weight above 0, as numpy arrays, and give NaN or None where
+the metric is undefined, even if their library gives 0.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -23,7 +23,7 @@ from . import references as ref
 
 Kind = Literal["binary", "multiclass", "probabilities", "regression", "ranking"]
 
-#: The columns that each kind of data has, as `sqleval.scan` is told.
+#: The columns of each kind of data, as arguments of `sqleval.scan`.
 ROLES: Mapping[Kind, Mapping[str, Any]] = {
     "binary": {"label": "y", "score": "p"},
     "multiclass": {"label": "y", "prediction": "c", "task": "multiclass"},
@@ -39,9 +39,9 @@ ROLES: Mapping[Kind, Mapping[str, Any]] = {
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """What a reference sees. ``score`` has a column a class for probabilities.
+    """The rows that a reference sees. ``score`` has a column per class for probabilities.
 
-    An object is equal to itself alone, so that the caches of references can take it as a key.
+    An object equals only itself, so that the caches of references can use it as a key.
     """
 
     label: np.ndarray
@@ -69,7 +69,7 @@ def rows_of(
     prediction = score
     if kind == "binary":
         column = frame["p"].to_numpy()
-        # A FLOAT score meets the threshold as FLOAT; afterwards all is DOUBLE.
+        # A FLOAT score is compared with the threshold as FLOAT; all other arithmetic is DOUBLE.
         limit = column.dtype.type(threshold) if column.dtype == np.float32 else threshold
         prediction = (column >= limit).astype(int)
         score = column.astype(float)
@@ -123,7 +123,7 @@ def ranked(name: str) -> Reference:
     """Compare 0/1 labels with the order of the scores; scikit-learn refuses infinite ones."""
     call = header_function(name)
 
-    @cache  # the averages over classes ask for the same rows
+    @cache  # the averages over classes use the same rows
     def reference(rows: Rows) -> float | None:
         if not has_both(rows):
             return None
@@ -133,7 +133,7 @@ def ranked(name: str) -> Reference:
 
 
 def has_both(rows: Rows) -> bool:
-    """Whether there are positives and negatives; without, scikit-learn warns or says 0."""
+    """Whether there are positives and negatives; otherwise scikit-learn warns or gives 0."""
     return len(np.unique(rows.label)) == 2
 
 
@@ -166,9 +166,7 @@ def rank_sum(rows: Rows) -> float | None:
     if not has_both(rows):
         return None
     if (rows.weight % 1 != 0).any():
-        return ranked("roc_auc")(
-            rows
-        )  # SciPy takes no weights, and a rank of part of a row is none
+        return ranked("roc_auc")(rows)  # SciPy takes no weights, and part of a row has no rank
     counts = rows.weight.astype(int)
     positive, negative = rows.label == 1, rows.label == 0
     one = np.repeat(rows.score[positive], counts[positive])
@@ -188,12 +186,12 @@ def false_positive_rate(rows: Rows) -> float | None:
 
 
 def jaccard(rows: Rows) -> float | None:
-    # scikit-learn takes no NaN for 0/0 here.
+    # This function of scikit-learn cannot give NaN for 0/0.
     return decided("jaccard")(rows) if (rows.label | rows.prediction).any() else None
 
 
 def matthews(rows: Rows) -> float | None:
-    # scikit-learn says 0 for 0/0.
+    # scikit-learn gives 0 for 0/0.
     if len(np.unique(rows.label)) < 2 or len(np.unique(rows.prediction)) < 2:
         return None
     return decided("matthews_corrcoef")(rows)
@@ -257,7 +255,7 @@ def rate(name: str, average: str) -> Reference:
             successes, trials = RATES[name](*counts.sum(axis=0))
             return successes / trials if trials > 1e-9 * rows.weight.sum() else None
         rates = [RATES[name](*four) for four in counts]
-        # With real weights a count of nothing is a difference that rounds.
+        # With real weights an empty count is a difference with rounding errors.
         least = 1e-9 * rows.weight.sum()
         values = np.array([s / t if t > least else np.nan for s, t in rates])
         support = counts[:, 2] + counts[:, 3]
@@ -298,7 +296,7 @@ def one_vs_rest(reference: Reference, average: str) -> Reference:
 
 @dataclass(frozen=True)
 class Case:
-    """A metric with parameters, the kind of data it is given, and what it must equal."""
+    """A metric with parameters, its kind of data, and its reference."""
 
     metric: str
     kind: Kind
@@ -308,7 +306,7 @@ class Case:
 
     @cached_property
     def request(self) -> request.Request:
-        """The metric as sqleval reads it."""
+        """The metric parsed by sqleval."""
         return request.parse(self.metric, ROLES[self.kind].get("task", self.kind))
 
     @property
@@ -341,7 +339,7 @@ NAN: Mapping[str, Any] = {"zero_division": np.nan}
 #: imbalanced-learn is not a dependency; the specificity is the recall of the other class.
 SPECIFICITY = decided(recall_score, pos_label=0, **NAN)
 
-#: Costs of taking one class for another; to take c for anything is free.
+#: Costs of predicting one class for another; mistaking c costs nothing.
 MATRIX = {
     "a": {"b": 1, "c": 4}, "b": {"a": 2, "c": 0.5}, "c": {"a": 0, "b": 0},
 }  # fmt: skip
@@ -380,7 +378,7 @@ CASES: list[Case] = [
     Case("partial_roc_auc(max_fpr=0.35)", "binary", ref.partial_roc_auc(0.35)),
     Case("partial_roc_auc(max_fpr=1.0)", "binary", ref.partial_roc_auc(1.0)),
     Case("pr_auc_trapezoid", "binary", ref.pr_auc_trapezoid),
-    # SciPy's quad is the reference: 1e-9 is what it promises here.
+    # SciPy's quad is the reference; it promises 1e-9 here.
     Case("pr_auc_interpolated", "binary", ref.pr_auc_interpolated, tolerance=1e-9),
     Case("break_even_point", "binary", ref.break_even_point),
     # Precision and recall, and costs.
@@ -545,7 +543,7 @@ CASES: list[Case] = [
         "multiclass",
         ref.misclassification_cost(MATRIX),
     ),
-    # A probability a class: the decision is the largest.
+    # One probability per class; the prediction is the class with the largest.
     Case("log_loss", "probabilities", scored("log_loss", labels=["a", "b", "c"])),
     Case("brier_score", "probabilities", scored("brier_score", labels=["a", "b", "c"])),
     Case("accuracy", "probabilities", decided("accuracy")),
@@ -601,14 +599,14 @@ CASES: list[Case] = [
 
 
 def about(case: Case) -> tuple[str, str, bool]:
-    """Return what a case shares with those of other parameters: the same files."""
+    """Return a key of cases that differ only in parameters and share their files."""
     return case.kind, case.name, "ovo" in case.metric
 
 
 def has_twins(case: Case) -> bool:
-    """Whether the metric alone may take another file.
+    """Whether a twin of the metric's file may replace it without ci=.
 
-    The twin for intervals is taken with ci= alone, and has tests in test_intervals.py.
+    The twin for intervals is used only with ci=, and has tests in test_intervals.py.
     """
     files = builtin().files(case.name)
     return any(file.when and "intervals" not in file.when for file in files)
@@ -616,9 +614,9 @@ def has_twins(case: Case) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Data:
-    """A named data set. ``options`` go to `sqleval.scan` beside the kind's roles.
+    """A named data set. ``options`` are arguments of `sqleval.scan` besides the kind's roles.
 
-    ``outside`` marks scores beyond 0 .. 1, which the metrics of probabilities refuse.
+    ``outside`` marks scores outside 0 .. 1, which the metrics of probabilities refuse.
     """
 
     name: str
@@ -736,7 +734,7 @@ def _binary() -> Iterator[Data]:
     yield data("right", rows.with_columns(p=pl.col("y").cast(float)))
     yield data("wrong", rows.with_columns(p=1.0 - pl.col("y")))
     yield data("FLOAT scores", rows.with_columns(p.cast(pl.Float32)))
-    # 0.7 as FLOAT is below 0.7, and 0.3 above: the decision is made in the score's own type.
+    # 0.7 as FLOAT is below 0.7, and 0.3 above it: the score's type decides the prediction.
     tenths = rows.with_columns(p.round(1).cast(pl.Float32))
     yield data("FLOAT tenths", tenths)
     yield data("FLOAT tenths, threshold 0.7", tenths, threshold=0.7)
@@ -773,7 +771,7 @@ def _several_classes() -> Iterator[Data]:
     yield data("a class never true", rows.with_columns(pl.col("y").replace("c", "a")))
     yield data("right", rows.with_columns(c="y"))
     yield data("wrong", rows.with_columns(c=pl.col("y").replace({"a": "b", "b": "c", "c": "a"})))
-    # Sums of real weights in another order differ in the last digit; 0/0 is 0/0 all the same.
+    # Sums of real weights in another order differ in the last digit, but 0/0 must stay undefined.
     many = drawn("multiclass", 400).with_columns(y=(pl.col("w") * 1e6).cast(int) % 11)
     yield data("11 classes", many.with_columns(c=(pl.col("y") * 5 + pl.col("h")) % 11))
     yield data("one prediction, real weights", many.with_columns(c=3), weight="w")
@@ -823,12 +821,12 @@ DATA: list[Data] = [
 ]
 
 
-#: What DuckDB's optimizer sees, as it does of large inputs.
+#: Data that DuckDB's optimizer treats like large inputs.
 OPTIMIZED = {"plain", "weights and keys"}
 
 
-#: Cannot be slices of one set: other labels (-1 and 1), other classes, which change a mean over
-#: pairs of classes, nothing that counts, and what the optimizer sees.
+#: Sets that cannot be slices of one set: labels -1 and 1; other classes, which change a mean over
+#: pairs of classes; no rows with weight; and data for the optimizer.
 ALONE = {
     *OPTIMIZED, "one row", "labels -1 and 1", "one class", "one class, real weights",
     "no weight at all",
@@ -837,19 +835,19 @@ ALONE = {
 
 @cache
 def stacked() -> dict[Data, list[Data]]:
-    """Return all data sets, as `stack` puts them together.
+    """Return all data sets, combined by `stack`.
 
-    As slices of one, the sets with one slice key, and ties by key, are what others are already.
+    The sets with one slice key and with ties by key are left out: other slices equal them.
     """
     return stack([data for data in DATA if data.name not in ("by one key", "heavy ties by key")])
 
 
 def stack(every: list[Data]) -> dict[Data, list[Data]]:
-    """Return data sets, those that differ in their values and keys alone as slices of one.
+    """Combine data sets that differ only in values and keys into one set, each as a slice.
 
-    Each set has the list of those that are its slices, which is empty where there is one alone.
-    What a slice gives is what its rows alone give: see `test_grouped_equals_filtered`. Sets with
-    one slice key and with none are among those that stand alone.
+    The result maps each set to the list of its slices, which is empty for a set that stays alone.
+    A slice gives the values of its rows alone: see `test_grouped_equals_filtered`. Sets with one
+    slice key and with none are among those that stay alone.
     """
     alike: dict[tuple[str, str, str], list[Data]] = {}
     for data in every:
@@ -879,12 +877,12 @@ def stack(every: list[Data]) -> dict[Data, list[Data]]:
 
 
 def of_eight_bytes(data: Data) -> pl.DataFrame:
-    """Return the rows, whose integers Polars makes of literals with four bytes."""
+    """Return the rows with integers of eight bytes; Polars makes four-byte ones of literals."""
     return data.frame.cast({pl.Int32: pl.Int64})
 
 
 def key_in_stack(whole: Data, part: Data, key: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return the keys that a slice of a data set has where the set is itself a slice."""
+    """Return the keys in the combined set of a slice of one of its data sets."""
     named = dict(zip(part.by, key, strict=True))
     return part.name, *(named.get(name) for name in whole.by[1:])
 

@@ -1,4 +1,4 @@
-"""Runs the command line, as a process or within this one."""
+"""Runs the command line in a process of its own or in this one."""
 
 import atexit
 import os
@@ -16,9 +16,9 @@ from typing import NamedTuple
 
 from sqleval.cli import main
 
-#: The command as it is installed. Its start, signals and limits are tested with it.
+#: The installed command; its start, signals and limits are tested with it.
 SQLEVAL = str(Path(sys.executable).with_name("sqleval"))
-#: As it is before a test changes it.
+#: The environment before a test changes it.
 ENVIRONMENT = dict(os.environ)
 
 
@@ -30,7 +30,7 @@ def start_programs() -> Path:
     there are no such forks, they are the programs themselves.
     """
     installed = Path(sys.executable).parent
-    # Polars 1 starts threads when it is imported, which a fork lacks: it would wait for them.
+    # Importing Polars 1 starts threads. A fork lacks them and would wait for them.
     if not hasattr(os, "pidfd_open") or version("polars").startswith("1."):
         return installed
     folder = Path(tempfile.mkdtemp())
@@ -57,7 +57,7 @@ def start_programs() -> Path:
 
 
 class Done(NamedTuple):
-    """What a command printed, and its exit code."""
+    """The output of a command, and its exit code."""
 
     returncode: int
     stdout: str
@@ -76,7 +76,7 @@ def run_process(*arguments: str, code: int = 0, cwd: Path | None = None) -> Done
 
 
 def run(*arguments: str, code: int = 0) -> Done:
-    """Run the command in this process, in a fifth of the time."""
+    """Run the command in this process, in a fifth of a new process's time."""
     out, err = StringIO(), StringIO()
     hook = sys.unraisablehook
     try:

@@ -14,15 +14,15 @@ def assert_frame_equal(
     abs_tol: float = 1e-12,
     **options: Any,
 ) -> None:
-    """Assert that frames are equal but for rounding; Polars by itself allows 1e-5 of a value.
+    """Assert that frames are equal except for rounding; Polars' default allows 1e-5 of a value.
 
-    Sums of doubles repeat to 1e-12, whatever the threads and the order of rows.
+    Sums of doubles agree to 1e-12, whatever the threads and the order of rows.
     """
     testing.assert_frame_equal(left, right, rel_tol=rel_tol, abs_tol=abs_tol, **options)  # type: ignore
 
 
 def assert_same_result(found: pl.LazyFrame, expected: pl.LazyFrame | pl.DataFrame) -> None:
-    """Assert that a frame is that of DuckDB, but for the units that an engine takes."""
+    """Assert that a frame equals DuckDB's, except for the units of an engine's types."""
     one, other = found.collect(), expected.lazy().collect()
     assert one.schema == other.schema
     drop = ["method"] if "method" in one.columns else []

@@ -12,7 +12,7 @@ from tests.support.cases import DATA, Rows, stack
 
 NAN = np.nan
 TOLERANCE: dict[str, float] = {"rtol": 1e-12, "atol": 1e-12}
-#: How labels and types are read is tested with the metrics, and no matter of curves.
+#: Data sets that only test how labels and types are read; the metrics' tests have them.
 ELSEWHERE = ("label", "FLOAT tenths", "integer", "one negative", "one positive", "wrong")
 BINARY = list(
     stack([d for d in DATA if d.kind == "binary" and not any(name in d.name for name in ELSEWHERE)])
@@ -37,7 +37,7 @@ def pr(rows: Rows) -> np.ndarray:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         precision, recall, at = precision_recall_curve(rows.label, place, sample_weight=rows.weight)
-    recall = recall if rows.label.any() else recall * NAN  # scikit-learn says 1
+    recall = recall if rows.label.any() else recall * NAN  # scikit-learn gives 1
     threshold = np.append(np.inf, distinct[at[::-1].astype(int)])
     return np.column_stack([threshold, precision[::-1], recall[::-1]])
 
@@ -50,7 +50,7 @@ def pr_from_origin(rows: Rows) -> np.ndarray:
 
 def pr_from_roc(rows: Rows) -> np.ndarray:
     points = pr(rows)
-    # Without both classes a ROC curve says nothing of precision.
+    # Without both classes a ROC curve does not determine precision.
     points[:, 1] = points[:, 1] if ref.both(rows) else NAN
     return points
 
@@ -68,7 +68,7 @@ def pr_at_prior(prior: float) -> Points:
 
 def roc_from_pr(rows: Rows) -> np.ndarray:
     points = roc(rows)
-    # Where nothing is found, precision is 0 whatever the false positives are.
+    # Without true positives, precision is 0 whatever the false positives are.
     points[1:][points[1:, 2] == 0, 1:] = NAN
     points[:, 1:] = points[:, 1:] if rows.label.any() else NAN
     return points
@@ -104,7 +104,7 @@ def gains(bins: int) -> Points:
         threshold, tp, fp = ref.counts(rows)
         share = np.arange(1, bins + 1) / bins
         place = share * (tp[-1] + fp[-1])
-        # A tie that straddles the place is taken in part.
+        # A tie across the cut is taken in part.
         tpr, fpr = (
             np.interp(place, tp + fp, n) / n[-1] if n[-1] else place * NAN for n in (tp, fp)
         )
@@ -142,7 +142,7 @@ def report(rows: Rows) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Curve:
-    """A curve as it is asked for, its columns, and the reference for its points."""
+    """A requested curve, its columns, and the reference for its points."""
 
     text: str
     columns: tuple[str, ...]
@@ -176,7 +176,7 @@ CURVES = [
     Curve("ks_curve", ("threshold", "tpr", "fpr", "distance"), ks),
     *(
         Curve(f"calibration_curve(bins={bins}, strategy='{how}')", BINS, bins_of(bins, how), True)
-        # Thirds of a rank round in scikit-learn: whether a row on a quantile is below it is chance.
+        # scikit-learn rounds thirds of a rank, so that a row on a quantile may fall on either side.
         for bins, how in ((10, "uniform"), (4, "quantile"))
     ),
     Curve(

@@ -1,4 +1,4 @@
-"""A server that speaks the protocol of Databricks' connector and lets a Spark session calculate.
+"""A server with the protocol of Databricks' connector that calculates in a Spark session.
 
 The protocol is Thrift over HTTP, by the connector's own generated code. It tests the connector, the
 types and the translation against Spark's SQL, not Databricks.

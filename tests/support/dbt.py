@@ -1,4 +1,4 @@
-"""Exports packages, and runs dbt, which pins what the project does not, in its environment."""
+"""Exports packages, and runs dbt in an environment of its own, because it pins dependencies."""
 
 import json
 import os
@@ -14,8 +14,8 @@ import polars as pl
 from tests.support.commands import run
 
 ROOT = Path(__file__).parents[2]
-#: Its command several times in one process, also for several projects, as importing it takes longer
-#: than a build. The number of the command is an environment variable, which a project may read.
+#: Runs several commands of dbt in one process, also for several projects, because its import takes
+#: longer than a build. A project may read the command's number from an environment variable.
 _SCRIPT = """
 import json, os, sys
 from dbt.cli.main import cli
@@ -29,12 +29,12 @@ for folder, commands in json.load(sys.stdin).items():
         except SystemExit as stop:
             print("EXIT", stop.code or 0, flush=True)
 """
-#: No test reads what dbt keeps of a command besides its state: the manifest as JSON, the log.
+#: Variables that switch off files that no test reads: the manifest as JSON, and the log.
 _ENVIRONMENT = {"DO_NOT_TRACK": "1", "DBT_WRITE_JSON": "false", "DBT_LOG_LEVEL_FILE": "none"}
 
 
 class Done(NamedTuple):
-    """What a command printed, and its exit code."""
+    """The output of a command, and its exit code."""
 
     code: int
     log: str
@@ -56,7 +56,7 @@ def run_dbt(projects: Mapping[Path, Sequence[Sequence[str]]]) -> dict[Path, list
 
 
 def export(folder: Path, predictions: str, *more: str, code: int = 0) -> str:
-    """Write a package, and return what the command says."""
+    """Write a package, and return the command's output."""
     return run("export", "dbt", str(folder), predictions, *more, code=code).stderr
 
 

@@ -1,4 +1,4 @@
-"""Commits to a Delta table that `deltalake` reads and does not write."""
+"""Writes commits to a Delta table that `deltalake` can read but not write."""
 
 import base64
 import json
@@ -11,13 +11,13 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-#: The alphabet of Z85, and that of Python's base85.
+#: The alphabets of Z85 and of Python's base85.
 Z85 = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
 B85 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~"
 
 
 def write_deletion_vector(rows: list[int]) -> dict[str, Any]:
-    """Return the deletion vector of some rows, as the protocol of Delta has it within its log."""
+    """Return the deletion vector of some rows, in the form that Delta's log contains."""
     roaring = struct.pack("<IIHHI", 12346, 1, 0, len(rows) - 1, 16)
     roaring += struct.pack(f"<{len(rows)}H", *rows)
     content = struct.pack("<IQI", 1681511377, 1, 0) + roaring
@@ -41,9 +41,9 @@ def delete_rows(table: Path, rows: list[int], part: str = "") -> dict[str, Any]:
 def rename_columns(
     table: Path, names: dict[str, str], mapping: str = "name", reader: int = 2
 ) -> None:
-    """Commit another name of columns to a table, whose files keep the first ones, and a protocol.
+    """Commit new names of columns and a protocol to a table whose files keep the old names.
 
-    As Spark does by ALTER TABLE ... RENAME COLUMN.
+    Spark does this for ALTER TABLE ... RENAME COLUMN.
     """
     log = table / "_delta_log"
     commits = sorted(log.glob("*.json"))
@@ -57,7 +57,7 @@ def rename_columns(
     keys = metadata["partitionColumns"]
     for i, field in enumerate([*schema["fields"], *inner]):
         first = field["name"]
-        # By number, columns of files may have any name, as where Iceberg has written them.
+        # Found by number, columns of files may have any name, as in files written by Iceberg.
         physical = first if mapping != "id" or first in keys else f"col-{i + 1}"
         field["metadata"] = {
             "delta.columnMapping.id": i + 1, "delta.columnMapping.physicalName": physical,

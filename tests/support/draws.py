@@ -1,4 +1,4 @@
-"""Metrics of many draws of the same rows, by NumPy, checked with scikit-learn."""
+"""Computes metrics of many draws of the same rows by NumPy, checked with scikit-learn."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Writes ``tests/core/sources/ducklakes.tar.xz``, DuckLakes that DuckDB's own extension has made.
+"""Writes ``tests/core/sources/ducklakes.tar.xz``, DuckLakes made by DuckDB's extension.
 
 The extension is there for DuckDB 1.5.5 alone, in an environment of its own::
 
@@ -23,7 +23,7 @@ STEPS = [
     "CREATE TABLE preds(key INTEGER, day DATE, y BIGINT, p DOUBLE, seg VARCHAR)",
     """INSERT INTO preds SELECT i, DATE '2026-01-01' + CAST(i // 40 AS INTEGER), i * 7 % 3 // 2,
     (i * 37 % 101) / 101.0, 'seg ' || i % 3 FROM range(120) AS t(i)""",
-    # So few rows are held by the catalogue.
+    # The catalogue itself holds so few rows.
     """INSERT INTO preds VALUES (1000, DATE '2026-01-02', 1, 0.5, 'it''s'),
     (1001, DATE '2026-01-02', 0, 0.25, NULL)""",
     "DELETE FROM preds WHERE key BETWEEN 20 AND 31",
@@ -42,7 +42,7 @@ STEPS = [
     "CREATE TABLE empty(y BIGINT, p DOUBLE)",
     "CALL ducklake_flush_inlined_data('l')",
     "DELETE FROM preds WHERE key BETWEEN 50 AND 60",
-    # Rows of two snapshots in one file of deleted rows, and in one data file.
+    # One file of deleted rows and one data file each have rows of two snapshots.
     "DELETE FROM preds WHERE key BETWEEN 61 AND 70",
     """INSERT INTO preds SELECT i, DATE '2026-01-04', i % 2, (i * 37 % 101) / 101.0, 'new', 4
     FROM range(340, 360) AS t(i)""",
@@ -51,7 +51,7 @@ STEPS = [
     "CALL ducklake_merge_adjacent_files('l')",
     "EARLY",
     "DELETE FROM preds WHERE day = DATE '2026-01-03' AND p BETWEEN 0.9 AND 1",
-    # A file of another writer has names instead of numbers, and not all columns.
+    # A file of another writer has names instead of numbers, and lacks columns.
     """COPY (SELECT 9000 AS key, DATE '2026-01-05' AS day, i % 2 AS y, i / 20 AS p
     FROM range(20) AS t(i)) TO 'data/added.parquet'""",
     "CALL ducklake_add_data_files('l', 'preds', 'data/added.parquet', allow_missing => true)",
@@ -80,7 +80,7 @@ MERGED = ARCHIVE.with_name("merged_ducklakes.tar.xz")
 def unpack(folder: Path, archive: Path = ARCHIVE) -> Path:
     """Unpack lakes; the paths in their catalogues are relative to them."""
     with tarfile.open(archive) as file:
-        # Python 3.11 has filters since 3.11.4; that of Debian 12 is 3.11.2.
+        # Python has filters from 3.11.4 on; Debian 12 has 3.11.2.
         file.extraction_filter = getattr(tarfile, "data_filter", None)
         file.extractall(folder)
     return folder
@@ -111,7 +111,7 @@ def write(folder: Path, catalogue: str, prefix: str) -> None:
         con.execute(attach)
     texts: list[str] = []
     for (at,) in con.execute("SELECT snapshot_id FROM l.snapshots()").fetchall():
-        # Not in order: the extension sorts a column of a new type by its old statistics.
+        # The rows are not in order, because the extension sorts a changed type by old statistics.
         try:
             names = con.sql(f"FROM preds AT (VERSION => {at})").columns
         except duckdb.Error:

@@ -1,4 +1,4 @@
-"""Stores of other protocols on the loopback interface: Google's, Azure's, and plain HTTP."""
+"""Serves files by the protocols of Google's and Azure's stores and by HTTP, on loopback only."""
 
 import re
 import shutil
@@ -21,7 +21,7 @@ KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr
 
 
 def find_azurite() -> str | None:
-    """Return the emulator of Azure's blobs: on the path, or where CI installs it."""
+    """Return the emulator of Azure's blobs, from the path or from CI's folder."""
     return shutil.which("azurite-blob") or shutil.which(
         "azurite-blob", path=str(ROOT / ".azurite" / "node_modules" / ".bin")
     )
@@ -35,7 +35,7 @@ def find_port() -> int:
 
 
 class Emulator:
-    """A process that serves a store; `close` ends it."""
+    """A process that serves a store until `close`."""
 
     def __init__(self, *command: str, port: int) -> None:
         self.host = f"127.0.0.1:{port}"
@@ -95,7 +95,7 @@ class AzureStorage(Emulator):
 
 
 class _Ranges(SimpleHTTPRequestHandler):
-    """Serves files of a folder, and parts of them as Range asks for, with a log of the bytes."""
+    """Serves files of a folder, or the parts that Range names, and counts the bytes sent."""
 
     protocol_version = "HTTP/1.1"
 
@@ -124,7 +124,7 @@ class _Ranges(SimpleHTTPRequestHandler):
 
 
 class WebServer:
-    """A folder as a site."""
+    """A folder served by HTTP."""
 
     def __init__(self, folder: Path) -> None:
         self._server = ThreadingHTTPServer(

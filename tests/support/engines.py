@@ -1,4 +1,4 @@
-"""Other SQL engines, each started for real behind the same few methods.
+"""Starts other SQL engines, all with the same few methods.
 
 An engine's package is imported when the engine starts: ImportError says that it is missing.
 """
@@ -43,19 +43,19 @@ TYPES: dict[pa.DataType, str] = {
 
 
 class Result(NamedTuple):
-    """Column names as the engine gives them, and rows, with no Decimal among their values."""
+    """Column names as the engine returns them, and rows without Decimal values."""
 
     columns: list[str]
     rows: list[tuple[object, ...]]
 
 
 class Engine(ABC):
-    """An engine that is running, with the tables loaded into it; it ends with ``close``."""
+    """A running engine into which tables are loaded, until ``close``."""
 
     name: ClassVar[str]
     #: The sqlglot dialect whose text it takes.
     dialect: ClassVar[str]
-    _connection: Any  # The default methods take it for a DB-API connection.
+    _connection: Any  # the default methods use it as a DB-API connection
 
     @abstractmethod
     def load(self, table: str, data: pa.Table) -> None:
@@ -114,7 +114,7 @@ class Polars(Engine):
 
 
 class DataFusion(Engine):
-    """DataFusion in memory; it divides integers to an integer, as PostgreSQL does."""
+    """DataFusion in memory; its quotient of integers is an integer, as in PostgreSQL."""
 
     name, dialect = "DataFusion", "postgres"
 
@@ -148,7 +148,7 @@ class ClickHouse(Engine):
         self._connection = Session()
 
     def load(self, table: str, data: pa.Table) -> None:
-        # chdb finds `data` by its name, here; its columns come out Nullable.
+        # chdb finds the local variable `data` by its name; its columns are Nullable.
         self._connection.query(
             f"CREATE OR REPLACE TABLE `{table}` ENGINE = Memory AS SELECT * FROM Python(data)"
         )
@@ -188,7 +188,7 @@ class Snowflake(Engine):
     def load(self, table: str, data: pa.Table) -> None:
         folded = data.rename_columns([name.upper() for name in data.column_names])
         self.run(f'CREATE OR REPLACE TABLE "{table.upper()}" ({_columns(folded)})')
-        # Fakesnow has no other way in that is fast for many rows.
+        # Fakesnow has no other fast way to load many rows.
         duck: Any = self._connection._duck_conn
         duck.register("arrow_data", folded)
         duck.execute(f'INSERT INTO "{table.upper()}" FROM arrow_data')
@@ -200,20 +200,20 @@ class Snowflake(Engine):
         with warnings.catch_warnings():  # Of DuckDB 2, at how fakesnow reads its results.
             warnings.simplefilter("ignore", UserWarning)
             cursor = self._connection.cursor(DictCursor).execute(sql)
-            # A row has the names of its columns; the cursor would run another statement for them.
+            # The names come from a row, because the cursor would run another statement for them.
             rows = cursor.fetchall()
             columns = [*rows[0]] if rows else [column[0] for column in cursor.description]
         return _result(columns, (tuple(row.values()) for row in rows))
 
 
 class _Server:
-    """A PostgreSQL server of our own, on a Unix socket in a temporary folder and no network."""
+    """A PostgreSQL server on a Unix socket in a temporary folder, without network."""
 
     def __init__(self) -> None:
         binaries = postgres_binaries()
         if binaries is None:
             raise ImportError("no PostgreSQL server here: Debian's package is postgresql")
-        # The path of a socket has at most 107 bytes, and another user must reach it.
+        # The path of a socket has at most 107 bytes, and the server's user must reach it.
         self.folder = Path(tempfile.mkdtemp(prefix="pg", dir="/tmp"))
         atexit.register(self._stop)
         self._process: subprocess.Popen[bytes] | None = None
@@ -238,7 +238,7 @@ class _Server:
         raise RuntimeError(f"PostgreSQL: {(self.folder / 'log').read_text()}")
 
     def connect(self, database: str) -> Any:
-        """Return a connection to a database; OSError says that the server does not answer."""
+        """Return a connection to a database; raise OSError if the server does not answer."""
         import psycopg
 
         try:
@@ -267,7 +267,7 @@ class PostgreSQL(Engine):
     _connection = None
 
     def __init__(self) -> None:
-        import psycopg  # noqa: F401  # Without it there is no need of a server.
+        import psycopg  # noqa: F401  # no server is needed without it
 
         self._server = _start_server()
         self.database = f"tests_{next(_databases)}"
@@ -280,7 +280,7 @@ class PostgreSQL(Engine):
 
     @property
     def url(self) -> str:
-        """Where other clients find the database."""
+        """The address of the database for other clients."""
         host = quote(str(self._server.folder), safe="")
         return f"postgresql://postgres@/{self.database}?host={host}"
 
@@ -294,14 +294,14 @@ class PostgreSQL(Engine):
         self._connection.execute(f'ANALYZE "{table}"')
 
     def run(self, sql: str) -> Result:
-        # In binary, as the text of a REAL is not the value it has as a DOUBLE.
+        # Binary, because the text of a REAL is not its value as a DOUBLE.
         return _fetched(self._connection.execute(sql, binary=True))
 
     def close(self) -> None:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
-            # Also while other clients are connected to it.
+            # FORCE drops it even while other clients are connected.
             self._execute_alone(f"DROP DATABASE {self.database} WITH (FORCE)")
 
 
@@ -322,15 +322,15 @@ class Sail(Engine):
         frame.createOrReplaceTempView(table)
 
     def run(self, sql: str) -> Result:
-        # Not by Arrow, in which PySpark casts to the type of the first part of UNION ALL.
+        # Arrow is not used: PySpark would cast to the type of the first part of UNION ALL.
         frame = self._connection.session.sql(sql)
         rows = frame.collect()
-        # A row has the names too; the frame would have the statement planned again for them.
+        # The names come from a row, because the frame would plan the statement again for them.
         columns = rows[0].__fields__ if rows else frame.columns
         return _result(columns, map(tuple, rows))
 
     def close(self) -> None:
-        """Leave the session to other tests: it ends with the process."""
+        """Do nothing: other tests use the session, which ends with the process."""
 
 
 class Spark(Sail):
@@ -357,12 +357,12 @@ class Spark(Sail):
         self._connection.session.stop()
 
 
-#: What starts each engine, by its name.
+#: The class of each engine, by its name.
 ENGINES: dict[str, Callable[[], Engine]] = {
     engine.name: engine
     for engine in (DuckDB, Polars, DataFusion, ClickHouse, PostgreSQL, SQLite, Snowflake, Sail)
 }
-#: Those that the extra `dev` installs, and all others.
+#: Engines that the extra `dev` installs, and all others.
 HERE = {name: start for name, start in ENGINES.items() if start in (DuckDB, Polars, SQLite)}
 ELSEWHERE = {name: start for name, start in ENGINES.items() if name not in HERE}
 #: Engines that need a process of their own, and too much time for each test of the others.
@@ -370,7 +370,7 @@ SLOW_ENGINES: dict[str, Callable[[], Engine]] = {Spark.name: Spark}
 
 
 def postgres_binaries() -> Path | None:
-    """Return the folder with PostgreSQL's programs: one of PATH, else Debian's newest, or None."""
+    """Return the folder of PostgreSQL's programs: in PATH, else Debian's newest, else None."""
     debian = Path("/usr/lib/postgresql").glob("[0-9]*/bin")
     newest = sorted(debian, key=lambda folder: float(folder.parent.name), reverse=True)
     for folder in (*os.get_exec_path(), *newest):

@@ -1,4 +1,4 @@
-"""Rows of the committed flights, and the metrics that tests of inputs evaluate on them."""
+"""Provides rows of the committed flights, and the metrics that tests of inputs evaluate."""
 
 from pathlib import Path
 from typing import Any
@@ -7,8 +7,8 @@ import polars as pl
 
 FLIGHTS = Path(__file__).resolve().parents[2] / "data" / "flights"
 METRICS = ["roc_auc", "average_precision", "ks", "log_loss", "precision", "f_beta(beta=2)"]
-#: Of the values of all rows, and of decisions on them. Every metric reads what the source gives by
-#: the same relation; `quick/test_source_kinds.py` has curves and ranks of the kinds of sources.
+#: One metric of scores and one of predictions are enough, because every metric reads a source by
+#: the same relation; `quick/test_source_kinds.py` has curves and ranks of all kinds of sources.
 FEW = ["log_loss", "f_beta(beta=2)"]
 ROLES: dict[str, Any] = {
     "label": "delayed",

@@ -1,4 +1,4 @@
-"""``python fork_client.py SOCKET PROGRAM [ARGUMENT...]``: a program as a fork of fork_server.py.
+"""Runs a program as a fork: ``python fork_client.py SOCKET PROGRAM [ARGUMENT...]``.
 
 The fork has the streams, the folder and the environment of this process, which ends as it does.
 What cannot be a fork takes the place of this process.
@@ -11,7 +11,7 @@ import socket
 import sys
 from contextlib import suppress
 
-#: What PySpark, Sail and Snowflake's connector set in the process of the tests, for themselves.
+#: Variables that PySpark, Sail and Snowflake's connector set in the process of the tests.
 _OF_LIBRARIES = (
     "SPARK_CONNECT_MODE_ENABLED", "RUST_LOG", "SAIL_SPARK__SESSION_TIMEOUT_SECS",
     "ARROW_DEFAULT_MEMORY_POOL",
@@ -33,7 +33,7 @@ def main(path: str, program: str, *arguments: str) -> None:
     connection.sendall(text)
     if connection.recv(4) != b"fork":
         os.execv(program, [program, *arguments])
-    # The fork's readers and writers alone are to notice when it closes a stream.
+    # Close the streams here, so that their other ends notice when the fork closes them.
     empty = os.open(os.devnull, os.O_RDWR)
     for stream in range(3):
         os.dup2(empty, stream)

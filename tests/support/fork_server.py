@@ -1,15 +1,15 @@
-"""Programs of Python as forks of a process that has imported the libraries of the project.
+"""Runs Python programs as forks of a process that has imported the libraries of the project.
 
 ``python fork_server.py SOCKET`` imports them and waits at the socket. Each request becomes a fork
-with the streams, the folder, the environment and the arguments of whoever asks, in which the
-program starts as the interpreter starts it: the project itself, and all that a program imports
-besides, is imported there, and the interpreter ends as it always does.
+with the streams, the folder, the environment and the arguments of the client. The program starts
+there as the interpreter starts it: the project itself, and all further imports of the program, are
+imported in the fork, and the interpreter ends as it always does.
 
-The libraries are imported here and never called, as their threads would not be in the fork; only
-Pydantic, which has none, makes a model. They are also frozen: otherwise the garbage collection at
-the end of each fork would look at all that they hold, and so copy its memory, which takes ten times
-as long as the start of the fork. DuckDB, which complains at its end of what is left, is not, nor is
-what may hold something of it.
+The libraries are imported here but never called, because a fork would lack their threads; only
+Pydantic, which starts none, makes a model. Their objects are also frozen: otherwise the garbage
+collection at the end of each fork would visit all of them and so copy their memory, which takes ten
+times as long as the start of the fork. DuckDB reports objects that are left at its end. It and
+objects that may refer to it are therefore not frozen.
 """
 
 import gc
@@ -34,8 +34,8 @@ LIBRARIES = (
 NOT_FROZEN = ("polars", "pyarrow", "duckdb")
 #: The environment before the libraries are imported, which add variables of their own.
 ENVIRONMENT = dict(os.environ)
-#: Variables that no library reads when it is imported; all others must be as they are here.
-#: Those of completion are Click's, read by the command, and KMP_ those that scikit-learn sets.
+#: Variables that no library reads at its import; all others must be as they are here. The command
+#: reads Click's variables of completion, and scikit-learn sets the KMP_ ones.
 FREE = re.compile(
     r"AWS_\w+|COLUMNS|LINES|OLDPWD|OTEL_\w+|PATH|PG\w+|PWD|PYTEST_\w+|SHLVL|_"
     r"|COMP_\w+|_SQLEVAL_COMPLETE|KMP_\w+|_*AIRFLOW_\w+|DAGSTER_\w+"
@@ -43,7 +43,7 @@ FREE = re.compile(
 
 
 class Request:
-    """What someone asks for: a program, its arguments, folder and environment, and streams."""
+    """A request of a client: a program, its arguments, folder and environment, and streams."""
 
     def __init__(self, connection: socket.socket) -> None:
         self.connection = connection
@@ -58,10 +58,10 @@ class Request:
         self.environment: dict[str, str] = output["environment"]
 
     def can_be_fork(self) -> bool:
-        """Whether a fork is what a process of its own would be."""
+        """Whether a fork behaves like a process of its own."""
         changed = {name for name, _ in self.environment.items() ^ ENVIRONMENT.items()}
         if self.program == sys.executable:
-            # Options of the interpreter itself are for a new one.
+            # Options of the interpreter need a new process.
             option = self.arguments[0]
             if option.startswith("-") and option not in ("-c", "-m"):
                 return False
@@ -82,7 +82,7 @@ class Request:
         script = [] if self.program == sys.executable else [self.program]
         first, *rest = [*script, *self.arguments]
         if first == "-m":
-            # While the package is imported, the interpreter calls the program so.
+            # The interpreter gives the program this name while it imports the package.
             sys.argv, sys.orig_argv = ["-m", *rest[1:]], [sys.executable, first, *rest]
             sys.path.insert(0, self.folder)
             runpy.run_module(rest[0], run_name="__main__", alter_sys=True)
@@ -100,7 +100,7 @@ class Request:
 
 
 def serve(path: str) -> Request:
-    """Answer requests until stdin ends; return only in a fork, which is to run its request."""
+    """Answer requests until stdin ends; return only in a fork, with the request to run."""
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(path)
     listener.listen(100)
@@ -108,7 +108,7 @@ def serve(path: str) -> Request:
     waiting = selectors.DefaultSelector()
     waiting.register(0, selectors.EVENT_READ)
     waiting.register(listener, selectors.EVENT_READ)
-    #: A fork's end and its connection, each with the other one and the number of the fork.
+    #: The end of a fork and its connection; each maps to the other one and the fork's number.
     forks: dict[Any, tuple[Any, int]] = {}
     while True:
         for ready, _ in [(key.fileobj, events) for key, events in waiting.select()]:
@@ -136,7 +136,7 @@ def serve(path: str) -> Request:
                 del forks[other]
                 ends = [ready, other]
                 if not isinstance(ready, int):
-                    # Whoever asked has ended before the fork.
+                    # The client has ended before the fork.
                     os.kill(child, signal.SIGKILL)
                     ends.reverse()
                 status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
@@ -154,7 +154,7 @@ if __name__ == "__main__":
     del sys.path[0]
     for library in LIBRARIES:
         importlib.import_module(library)
-    # It looks for plugins in all installed packages when it makes its first model.
+    # Pydantic looks for plugins in all installed packages when it makes its first model.
     importlib.import_module("pydantic").create_model("Model")
     gc.freeze()
     for library in NOT_FROZEN:

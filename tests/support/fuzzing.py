@@ -1,4 +1,4 @@
-"""Random inputs for every door, and what comes of them: a result, or a `SqlevalError`.
+"""Tries random inputs at every entry; each gives a result or raises a `SqlevalError`.
 
 A target makes an input from a random generator and tries it. The values of a result are checked
 where they are known.
@@ -33,7 +33,7 @@ ROWS = pl.DataFrame({
 
 
 def make_text(rng: random.Random) -> str:
-    """Return a text of odd pieces and characters; now and then a very long one."""
+    """Return a text of odd pieces and characters, sometimes a very long one."""
     kind = rng.random()
     if kind < 0.05:
         return rng.choice(PIECES) * rng.choice([100, 1_000, 10_000])
@@ -102,7 +102,7 @@ def try_name(rng: random.Random, folder: Path) -> None:
 
 
 def run(arguments: list[str]) -> None:
-    """Run a command: where it fails, it says why in plain words."""
+    """Run a command; if it fails, it must say why in plain words."""
     out, err = io.StringIO(), io.StringIO()
     with redirect_stdout(out), redirect_stderr(err):
         code = run_command(arguments)
@@ -114,7 +114,7 @@ def run(arguments: list[str]) -> None:
 
 
 def try_command(rng: random.Random, folder: Path) -> None:
-    """Try random values of the options of a command: it says so, and ends with 0, 1 or 2."""
+    """Try random values of a command's options: it must report errors and end with 0, 1 or 2."""
     ROWS.write_parquet(folder / "rows.parquet")
     options = ["--label", "--score", "--by", "--where", "--metric", "--positive", "--storage",
                "--version", "--timestamp", "--weight", "--sets", "--over", "--role", "--counts",
@@ -206,7 +206,7 @@ def try_bytes(rng: random.Random, folder: Path) -> None:
         try:
             source = pl.scan_parquet(path)
             source.collect_schema()
-        except Exception as error:  # not ours to read
+        except Exception as error:  # errors of Polars' reader are not tested
             raise sqleval.SourceError(str(error)) from error
     roles["by"] = rng.choice([(), "g"])
     found = sqleval.scan(source, **roles).evaluate("roc_auc").collect()
@@ -214,7 +214,7 @@ def try_bytes(rng: random.Random, folder: Path) -> None:
 
 
 def try_source(rng: random.Random, folder: Path) -> None:
-    """Try a text as a source, with options of tables and stores; none of them is there."""
+    """Try a text as a source that does not exist, with options of tables and stores."""
     parts = [
         "delta+", "iceberg+", "lance+", "s3://", "file://", "~", "#", "?", "*", "**", "[", "]", "/",
         "//", "a", ".parquet", ".csv", ".metadata.json", ".lance", "\x00", "..", "month=1", "%2F",
@@ -222,7 +222,7 @@ def try_source(rng: random.Random, folder: Path) -> None:
     ]  # fmt: skip
     text = "".join(rng.choices(parts, k=rng.randint(1, 5)))
     if text.startswith(("/", "**", "..", "~")):
-        text = f"x{text}"  # not all files of this machine
+        text = f"x{text}"  # do not read all files of this machine
     values: list[Any] = ["", "x", "0", 0, -1, 10**30, math.nan, "2026-01-01", make_text(rng), None]
     options = rng.choice(["version", "timestamp"])
     storage: Any = {rng.choice(["endpoint", "region", "anonymous", "nosuch"]): make_text(rng)}
@@ -245,7 +245,7 @@ def try_inputs(target: str, seed: int, count: int) -> Iterator[tuple[str, str]]:
     A finding has an outcome that begins with an exclamation mark.
     """
     for i in range(count):
-        # In an empty folder: a random source such as * would else match the whole checkout.
+        # Use an empty folder, because a random source such as * would match the whole checkout.
         with TemporaryDirectory() as folder, chdir(folder), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
@@ -254,7 +254,7 @@ def try_inputs(target: str, seed: int, count: int) -> Iterator[tuple[str, str]]:
                 text, outcome = str(error), "refused"
                 if "Traceback" in text:
                     outcome = "! traceback"
-            except Exception as error:  # whatever it is, it is a finding
+            except Exception as error:  # any other error is a finding
                 text, outcome = f"input {i}: {error}", f"! {type(error).__name__}"
             else:
                 text, outcome = "", "right"

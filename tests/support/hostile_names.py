@@ -1,4 +1,4 @@
-"""Names that a screen, a page or a parser would take for something else."""
+"""Lists names that a screen, a page or a parser could misread."""
 
 #: Names and values, which any text column may hold.
 HOSTILE = [

@@ -1,4 +1,4 @@
-"""Writes files of deleted rows to an Iceberg table, which PyIceberg itself cannot."""
+"""Writes files of deleted rows to an Iceberg table, which PyIceberg cannot do."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -34,7 +34,7 @@ class _DeleteManifestWriter(ManifestWriterV2):
 
 
 class _Change(Transaction):
-    """Computes the metadata once for the same updates: PyIceberg copies it whole each time."""
+    """Computes the metadata once for equal updates, because PyIceberg copies it each time."""
 
     _computed: tuple[tuple[Any, ...], Any] | None = None
 
@@ -92,7 +92,7 @@ def write_deletes(
     partition: Sequence[object] = (),
     spec: int = 0,
 ) -> DataFile:
-    """Write a file of equality deletes, which compares all its columns, of these numbers."""
+    """Write a file of equality deletes, which compares the columns of these numbers."""
     made = _to_arrow(rows)
     schema = pa.schema(
         field.with_metadata({"PARQUET:field_id": str(number)})
@@ -111,7 +111,7 @@ def write_deletes(
 
 
 def write_positions(table: Any, data_file: str, positions: Sequence[int]) -> DataFile:
-    """Write a file of the numbers of deleted rows of a data file."""
+    """Write a file with the positions of deleted rows of a data file."""
     fields = [("file_path", pa.string(), 2147483546), ("pos", pa.int64(), 2147483545)]
     schema = pa.schema(
         pa.field(name, kind, False, {"PARQUET:field_id": str(at)}) for name, kind, at in fields

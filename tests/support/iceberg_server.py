@@ -1,4 +1,4 @@
-"""A server of the tests that speaks the REST protocol of Iceberg's catalogues, for reading tables.
+"""A server with the REST protocol of Iceberg's catalogues, for reading tables.
 
 PyIceberg's SQL catalogue finds the tables, and PyIceberg's models of the protocol write the
 answers. It tests how tables are reached through the REST client, not a catalogue of a vendor.

@@ -1,9 +1,9 @@
 """Runs the command and ends the process without warning at one of its writes.
 
-``python killed.py N ARGUMENT...``: a write has a point before it and one after it,
-and a transaction one before its end and one after it. At the point of number N the process kills
-itself; N is negative if it is not to. At the end two numbers are printed: the points before the
-history is tidied up, by when a run is complete, and all points.
+``python killed.py N ARGUMENT...``: there is a point before and after each write, and before and
+after the end of each transaction. At point number N the process kills itself; with a negative N it
+does not. At the end two numbers are printed: the points before the history is tidied up, when a
+run is complete, and all points.
 """
 
 import os
@@ -22,7 +22,7 @@ from sqleval.cli.main import run_command
 from sqleval.history import delta, duckdb
 from sqleval.jobs.running import evaluation
 
-#: How many points there were, and how many of them before the history was tidied up.
+#: The number of points, and of those before the history was tidied up.
 counts = {"all": 0, "complete": 0}
 
 
@@ -49,7 +49,7 @@ def surround(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def watch_end(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that notes how many points there were before it."""
+    """Return a function that records the number of points before its call."""
 
     @wraps(function)
     def call(*arguments: Any) -> None:

@@ -1,4 +1,4 @@
-"""A job of three days whose next run is killed at a point, and what it has left."""
+"""Kills the next run of a job of three days at a point, and compares the results."""
 
 import json
 import shutil
@@ -22,16 +22,16 @@ from sqleval.jobs.running.run import open_job_store
 from tests.support.commands import start_programs
 from tests.support.lake import Lake, rows
 
-#: Run by its path: with a changed environment it could not be a fork.
+#: Run by its path, because it could not be a fork in a changed environment.
 PROGRAM = Path(__file__).with_name("killed.py")
-#: What differs between two runs.
+#: Values that differ between two runs.
 TIMES = ("run", "evaluated_at", "duration", "new_run", "restated_at")
 RUN = ("run", "job.yml", "--as-of", "2026-01-06")
 PRUNE = ("history", "prune", "job.yml", "--before", "2026-01-03")
 
 
 def run_killed(folder: Path, point: int, command: Sequence[str]) -> tuple[int, str]:
-    """Run a command, and kill it at a point; return the exit code and what was printed."""
+    """Run a command, and kill it at a point; return the exit code and the output."""
     command = [str(start_programs() / "python"), str(PROGRAM), str(point), *command]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     return done.returncode, done.stderr + done.stdout
@@ -44,7 +44,7 @@ def list_rows(frame: pl.DataFrame) -> list[str]:
 
 
 def describe(folder: Path) -> dict[str, Any]:
-    """Return what runs have left, without their names and times."""
+    """Return the tables and files that runs have written, without names and times of runs."""
     store = open_job_store(read_job(folder / "job.yml"))
     found: dict[str, Any] = {}
     for name, frame in (
@@ -64,9 +64,9 @@ def describe(folder: Path) -> dict[str, Any]:
 
 
 class Night(NamedTuple):
-    """A job before a command, what the whole command leaves, and its number of points.
+    """A job before a command, the results of the whole command, and its number of points.
 
-    A run is complete after the first ``complete`` of them: then it tidies up its history.
+    A run is complete after the first ``complete`` points; then it tidies up its history.
     """
 
     command: Sequence[str]
@@ -122,7 +122,7 @@ def prepare_removal(night: Night) -> Night:
 
 
 def check_point(night: Night, point: int) -> None:
-    """Kill the command at a point, repeat it, and compare with what the whole one leaves."""
+    """Kill the command at a point, repeat it, and compare with the results of a whole one."""
     folder = night.before.parent / "killed"
     shutil.copytree(night.before, folder, copy_function=shutil.copy2)
     code, output = run_killed(folder, point, night.command)

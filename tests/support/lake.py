@@ -1,4 +1,4 @@
-"""A lake for jobs: a folder with predictions per day, a job file, and what its runs did."""
+"""Makes a lake for jobs: a folder with predictions per day and a job file; runs the job."""
 
 import shutil
 from collections.abc import Mapping
@@ -51,12 +51,12 @@ def rows(days: int = 4, each: int = 120, seed: int = 0, start: int = 0) -> pl.Da
     )
 
 
-#: What jobs have left in their folders, by what was there before.
+#: The folders after a run, by job and files before it.
 _backfilled: dict[tuple[object, ...], TemporaryDirectory[str]] = {}
 
 
 class Lake:
-    """A folder with a job file, predictions a file a day, and what the job did."""
+    """A folder with a job file, and predictions in one file per day."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -96,7 +96,7 @@ class Lake:
         return run_job(self.job(**(changes or {})), RunOptions(as_of=as_of, **asked))
 
     def backfill(self, *, as_of: datetime | None = None, **changes: Any) -> None:
-        """Run the job over all days, or copy what the same job has left of the same files.
+        """Run the job over all days, or copy the folder from an equal run.
 
         Half of the tests begin with such a run, which takes a hundred times as long as a copy.
         The copied files keep their times, so that the next run finds them unchanged.
@@ -140,7 +140,7 @@ def evaluated(done: Run) -> list[str]:
     return [step.period for step in done.decisions if step.action == "evaluate"]
 
 
-#: How a job over those states differs from the daily one.
+#: The keys in which a job over those states differs from the daily job.
 WEEKLY = {
     "name": "weekly", "source": None, "label": None, "score": None, "by": None, "nulls": None,
     "from_state": "states", "slices": [[], ["seg"]], "states": None,
@@ -157,7 +157,7 @@ def lake_with_states(folder: Path) -> Lake:
 
 
 def weekly(lake: Lake, **changes: Any) -> Lake:
-    """Return the job over the states, beside the daily one."""
+    """Return the job over the states of the daily job."""
     other = object.__new__(Lake)
     other.folder, other.spec = lake.folder, {**lake.spec, **WEEKLY, **changes}
     return other
@@ -169,5 +169,5 @@ def week(first: int, last: int) -> pl.DataFrame:
 
 
 def state_files(lake: Lake) -> dict[str, int]:
-    """Return when each file of the states was written."""
+    """Return the time at which each file of the states was written."""
     return {file.name: file.stat().st_mtime_ns for file in (lake.folder / "states").iterdir()}

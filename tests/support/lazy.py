@@ -1,4 +1,4 @@
-"""Eight rows and the committed flights as inputs, with a count of their reads."""
+"""Provides eight rows and the committed flights as lazy inputs, with a count of their reads."""
 
 import datetime
 from collections.abc import Iterator

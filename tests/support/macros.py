@@ -1,4 +1,4 @@
-"""Macros in a console beside the library: calls, their rows, and where the two differ."""
+"""Calls macros in a console and compares their rows with the library's."""
 
 from collections.abc import Iterator
 from functools import cache
@@ -28,7 +28,7 @@ GIVEN: dict[str, Any] = {
     "eps": 0.001, "normalize": False, "cost_fn": 5.0, "cost_fp": 0.5, "prior": 0.3,
     "recall": 0.5, "precision": 0.6, "drop_intermediate": True, "start": "origin", "k": 3,
 }  # fmt: skip
-#: Costs of taking one class for another.
+#: Costs of predicting one class for another.
 COSTS = {
     "binary": {0: {1: 1.0}, 1: {0: 4.0}},
     "multiclass": {"a": {"b": 1.0, "c": 4.0}, "b": {"a": 2.0, "c": 0.5}, "c": {"a": 0.0, "b": 3.0}},
@@ -48,7 +48,7 @@ def write_value(value: object) -> str:
 
 
 def choose_parameters(name: str, kind: str, *, other: bool) -> dict[str, Any]:
-    """Return a metric's parameters, with other values than the defaults or as few as possible."""
+    """Return a metric's parameters: values other than the defaults, or only the required ones."""
     expected: dict[str, Any] = {}
     for param in list_parameters(name):
         if param == "cost_matrix":
@@ -111,7 +111,7 @@ def read_key(data: Data, row: dict[str, Any]) -> tuple[Any, ...]:
     """Return the keys of a row of a macro."""
     value = row.pop("slice")
     if data.frame.is_empty():
-        assert value is None  # a slice is a value of a row, and there is none
+        assert value is None  # without rows there is no slice
         return ()
     if not data.by:
         assert value == "all"
@@ -127,7 +127,7 @@ def fetch_rows(con: duckdb.DuckDBPyConnection, sql: str) -> list[dict[str, Any]]
 
 def is_equal(a: object, b: object) -> bool:
     if isinstance(a, float) and isinstance(b, float):
-        # Python's NaN is not itself.
+        # Python's NaN does not equal itself.
         return a == b or (a != a and b != b) or abs(a - b) <= 1e-12 * max(1.0, abs(b))
     return a == b
 
@@ -135,7 +135,7 @@ def is_equal(a: object, b: object) -> bool:
 def find_differences(
     data: Data, rows: list[dict[str, Any]], expected: pl.DataFrame, what: str
 ) -> Iterator[str]:
-    """Yield where the rows of a macro are not those that the library gives for a metric."""
+    """Yield the differences between a macro's rows and the library's rows for a metric."""
     got = {read_key(data, row): row for row in rows}
     want = {tuple(row[key] for key in data.by): row for row in expected.iter_rows(named=True)}
     if data.frame.is_empty():
@@ -147,7 +147,7 @@ def find_differences(
         columns = ["value", "n", "n_dropped", *(["note"] if row["value"] is None else [])]
         for column in columns:
             if column == "note" and row["note"] == "total weight is 0" and has_no_weight(data):
-                continue  # the library says so of slices, and else names what is missing
+                continue  # the library has this note on slices only
             if not is_equal(row[column], want[key][column]):
                 yield f"{what} {key}: {column} {row[column]} instead of {want[key][column]}"
 
@@ -182,16 +182,16 @@ def list_metrics(
             yield name, each, choose_parameters(name, data.kind, other=other)
 
 
-#: What the library returned, by data and metric: the macros are asked for it in more than one way.
+#: The library's results by data and metric, because macros are called in several ways.
 _RESULTS: dict[tuple[Data, str], pl.DataFrame] = {}
 
 
 def evaluate_in_library(data: Data, expected: dict[Any, str]) -> dict[Any, pl.DataFrame]:
-    """Return what the library says of each metric."""
+    """Return the library's result for each metric."""
     bound = sqleval.scan(data.frame, **ROLES[data.kind], **data.options)
     task = ROLES[data.kind].get("task", data.kind)
     new = [text for text in dict.fromkeys(expected.values()) if (data, text) not in _RESULTS]
-    for start in range(0, len(new), 35):  # few at once are planned in less time
+    for start in range(0, len(new), 35):  # short statements are planned faster
         some = new[start : start + 35]
         parts = bound.evaluate(some).collect().partition_by("metric", as_dict=True)
         none = pl.DataFrame(schema=bound.evaluate(some).collect_schema())
@@ -220,7 +220,7 @@ def _gaps(kind: Kind) -> Iterator[Data]:
         )
 
 
-#: To a macro rows without a slice are one slice: what differs in its rows alone is asked at once.
+#: A macro treats rows without a slice as one slice, so that sets of rows can be slices of one call.
 STACKED = [
     data
     for data in (*DATA, *_gaps("binary"), *_gaps("multiclass"))

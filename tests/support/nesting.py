@@ -1,7 +1,8 @@
-"""Many results at once, over every kind of stream: ``python -m tests.support.nesting CASE [URL]``.
+"""Collects many results at once over every kind of stream.
 
-Each case ends with the number of results that it checked. A process of its own can be stopped
-where a case would wait for ever; see ``tests/core/frontend/test_nesting.py``.
+``python -m tests.support.nesting CASE [URL]`` ends with the number of results that it checked. It
+is a process of its own, which can be stopped if a case would wait for ever; see
+``tests/core/frontend/test_nesting.py``.
 """
 
 import asyncio
@@ -56,7 +57,7 @@ def evaluate_result(source: Any) -> pl.LazyFrame:
 
 
 def check(frames: list[pl.DataFrame]) -> None:
-    """Check that all results have as many rows, and each its values."""
+    """Check that all results have the same number of rows, and each its values."""
     for frame in frames:
         assert frame.height == 14, frame
         assert frame["value"].null_count() == 0
@@ -64,7 +65,7 @@ def check(frames: list[pl.DataFrame]) -> None:
 
 
 def repeat(sources: list[Any], times: int = FRAMES) -> list[Any]:
-    """Return so many sources in turn."""
+    """Return a number of sources, taken in turn."""
     return [sources[i % len(sources)] for i in range(times)]
 
 

@@ -1,4 +1,4 @@
-"""A server of the S3 protocol on the loopback interface that keeps a log of its requests.
+"""Serves the S3 protocol on the loopback interface and logs the requests.
 
 It is a process of its own, started by ``python -m tests.support.object_store``: within the test's
 process, PyArrow would wait for it with Python's lock, which it needs to answer.
@@ -37,10 +37,10 @@ class _Server:
     """Answers, keeps a log, and refuses or delays requests for parts of objects if told to."""
 
     def __init__(self) -> None:
-        # Late, as only the server's own process needs it, which takes half a second to import.
+        # Imported late: only the server's process needs it, and the import takes half a second.
         from moto.moto_server.werkzeug_app import create_backend_app
 
-        # Not by way of the dispatcher, which looks for the service of each request anew in folders.
+        # The dispatcher is avoided, because it searches folders for the service of each request.
         self._app = create_backend_app("s3")
         self._log: list[Request] = []
         self._refused, self._delay = 0, 0.0
@@ -48,7 +48,7 @@ class _Server:
     def _control(self, what: str) -> bytes:
         name, _, value = what.partition("=")
         if name == "forget":
-            # A new list: a late answer to an earlier request goes to the log that it began in.
+            # Begin a new list, so that late answers to earlier requests go to the old log.
             self._log = []
         elif name == "refused":
             self._refused = int(value)
@@ -79,10 +79,10 @@ class _Server:
 
 
 class ObjectStore:
-    """The server from outside: what it was asked, and what it is to refuse."""
+    """A client of the server: reads its log, and sets the requests to refuse."""
 
     def __init__(self) -> None:
-        import pyarrow.fs  # here, as the server's own process does without it
+        import pyarrow.fs  # imported here, because the server's process does not need it
 
         self._process = subprocess.Popen(
             [sys.executable, "-m", __name__],
@@ -127,11 +127,11 @@ class ObjectStore:
         self._control("forget")
 
     def refuse(self, times: int) -> None:
-        """Answer so many requests for a part of an object by 503, "slow down"."""
+        """Answer this many requests for a part of an object with 503, "slow down"."""
         self._control(f"refused={times}")
 
     def delay(self, seconds: float) -> None:
-        """Begin the next answer to a request for a part of an object so late."""
+        """Delay the next answer to a request for a part of an object by ``seconds``."""
         self._control(f"delay={seconds}")
 
     @property

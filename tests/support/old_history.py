@@ -1,4 +1,4 @@
-"""A history of a release whose definitions were hashes of SQL text, with its jobs and their rows.
+"""Writes a history of an old release, whose definitions were hashes of SQL text, with its jobs.
 
 ``python -m tests.support.old_history FOLDER`` wrote the archive: FOLDER is a checkout of the last
 commit with such definitions, whose command ran the jobs.
@@ -62,7 +62,7 @@ NIGHT = ("--as-of", "2026-01-09T03:00")
 RUNS = (
     ("nightly", "--backfill"),
     ("changed", "--from", "2026-01-01", "--to", "2026-01-03"),
-    # Another threshold in the days after: each metric has two definitions.
+    # The threshold changes in the later days, so that each metric has two definitions.
     ("changed", "--from", "2026-01-04", "--to", "2026-01-08"),
     ("late", "--backfill"),
     ("arrived", "--backfill"),
@@ -71,9 +71,9 @@ RUNS = (
 
 
 def unpack(folder: Path) -> Path:
-    """Unpack the history, its jobs and rows; files keep their times, by which runs know them."""
+    """Unpack the history, its jobs and rows; files keep their times, a part of their versions."""
     with tarfile.open(ARCHIVE) as file:
-        # Python 3.11 has filters since 3.11.4; that of Debian 12 is 3.11.2.
+        # Python has filters from 3.11.4 on; Debian 12 has 3.11.2.
         file.extraction_filter = getattr(tarfile, "data_filter", None)
         file.extractall(folder)
     return folder

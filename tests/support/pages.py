@@ -1,4 +1,4 @@
-"""The scripts of the documentation: each block of a page, or all blocks of a page that says so."""
+"""Reads and runs the scripts of the documentation: blocks of a page, or a page's joined blocks."""
 
 import os
 import re
@@ -20,26 +20,26 @@ PAGES = [
     path.relative_to(ROOT).as_posix()
     for path in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
 ]
-#: Languages of blocks, and whether a whole block is one script; of others each line is a command.
+#: The languages of blocks. A block of Python is one script; each line of other blocks is a command.
 LANGUAGES = ("python", "sh")
-#: What a page says whose blocks are one script, from top to bottom.
+#: The words on a page whose blocks are one script, from top to bottom.
 TOGETHER = "blocks of this page belong together"
-#: What a page says whose blocks read `data/`.
+#: The words on a page whose blocks read `data/`.
 WITH_DATA = r"comes? with the repository"
-#: What commands without data for stdout may say on stderr: what they wrote, or found right.
+#: The lines that commands without output may write to stderr: written files, or no problem.
 STATUS = re.compile(
     r"no problems found|\S+\.yml: \d+ files, .+|incident: .+"
     r"|(?:\S+\.yml: )?(?:wrote .+|\w+: \d+ (?:evaluated|left alone)\b.*)"
 )
-#: The installation before a command. The tests run where the project is installed already.
+#: The installation before a command, which tests skip because the project is installed.
 INSTALLATION = re.compile(
     r"^python3 -m venv \.venv (?:&& \.venv/bin/pip install [^&]+ )+&& \.venv/bin/"
 )
-#: Pages whose Python is run by a process of its own, so that what libraries print when the
-#: interpreter ends is on its stderr: of files, of a DuckDB connection, and of a Spark server.
+#: Pages whose Python runs in a process of its own, so that stderr shows what libraries print when
+#: the interpreter ends: with files, with a DuckDB connection, and with a Spark server.
 WITH_PROCESSES = ("README.md", "docs/guide/lake.md", "docs/guide/spark.md")
-#: A command that needs no shell: words, and quotes in which nothing is replaced. Its options are
-#: not those that change the settings of the process.
+#: A command that needs no shell: words, and quotes in which nothing is replaced. It has no options
+#: that change the settings of the process.
 PLAIN = re.compile(
     r"""sqleval(?!.*--(?:threads|memory-limit))"""
     r"""( ([\w./:=,+-]|'[^']*'|"[^"$`\\]*")+)+( +#.*)?"""
@@ -65,7 +65,7 @@ def read_page(name: str) -> str:
 
 
 def says(name: str, sentence: str) -> bool:
-    """Whether a page says it, wherever its lines end."""
+    """Whether a page has some words, wherever its lines end."""
     return re.search(sentence, " ".join(read_page(name).split())) is not None
 
 
@@ -94,7 +94,7 @@ def scripts(name: str) -> list[Script]:
 
 
 def all_scripts() -> list[Script]:
-    """Return the scripts of all pages; one that several pages show is there once."""
+    """Return the scripts of all pages; a script of several pages is listed once."""
     first = {script.text: script for name in reversed(PAGES) for script in scripts(name)}
     return list(first.values())
 
@@ -104,8 +104,8 @@ def run(
 ) -> Done:
     """Run a command in a folder as a reader would, with `sqleval` on the path.
 
-    With ``capfd``, a plain command runs in this process, which is in that folder, in half of the
-    time.
+    With ``capfd``, a plain command runs in this process, which must be in that folder; that takes
+    half the time.
     """
     if capfd is not None and isinstance(command, str) and PLAIN.fullmatch(command):
         hook = sys.unraisablehook
@@ -128,13 +128,13 @@ def run_script(
 ) -> list[Done]:
     """Run a script in an empty folder, with the data if it reads it; return what it printed.
 
-    Of commands, each line is one. With ``capfd``, what needs no process of its own runs in this
-    one, which is in that folder.
+    Each line of a script of commands is one command. With ``capfd``, scripts that need no process
+    of their own run in this one, which must be in that folder.
     """
     if "data/" in script.text:
         (folder / "data").symlink_to(ROOT / "data")
     if script.language == "python":
-        # A file beside the folder, as a script has; its lines are in tracebacks.
+        # The script is a file beside the folder, so that tracebacks show its lines.
         file = folder.with_suffix(".py")
         file.write_text(script.text, encoding="utf-8")
         if capfd is None or script.page in WITH_PROCESSES:
@@ -155,5 +155,5 @@ def run_script(
 
 
 def unexpected(done: Done) -> list[str]:
-    """Return what a command printed on stderr besides its status."""
+    """Return the lines on a command's stderr besides its status."""
     return [line for line in done.stderr.splitlines() if not STATUS.fullmatch(line)]

@@ -1,4 +1,4 @@
-"""Rankings of two models, their queries' values by scikit-learn, and draws of queries."""
+"""Makes rankings of two models, their values per query by scikit-learn, and draws of queries."""
 
 from collections.abc import Mapping, Sequence
 
@@ -50,7 +50,7 @@ def list_differences(rows: pl.DataFrame = RANKED, k: int | None = None) -> np.nd
 
 
 def draw_means(groups: Sequence[np.ndarray], n: int = 20_000, seed: int = 1) -> np.ndarray:
-    """Return the means of samples of groups of values, such as those of users, by NumPy."""
+    """Return the means of samples of groups of values, such as users, by NumPy."""
     rng = np.random.default_rng(seed)
     sums, sizes = (np.array([f(each) for each in groups]) for f in (np.sum, np.size))
     drawn = rng.integers(0, len(groups), (n, len(groups)))

@@ -1,9 +1,9 @@
 """References for metrics that no library has under one name.
 
-They take rows of weight above 0 and give None or NaN where the metric is undefined. What
-scikit-learn or SciPy can express is theirs, the rest is the definition, written out. A
-threshold ``t`` predicts what scores at least ``t``; thresholds are the distinct scores and,
-where it is said, +inf, at which nothing is predicted.
+They take rows of weight above 0 and give None or NaN where the metric is undefined. They call
+scikit-learn or SciPy where possible; the rest is the definition, written out. A threshold
+``t`` predicts rows with a score of at least ``t`` as positive. Thresholds are the distinct
+scores and, where a docstring says so, +inf, at which no row is predicted positive.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ from sklearn.metrics import (
 )
 
 #: scikit-learn's check whether an argument is a data frame or a series of any library. For an array
-#: it takes as long as most metrics of a small one.
+#: the check takes as long as most metrics of a small array.
 _IS_FRAME = getattr(utils.validation, "_nw_into_df_or_series", None)
 if _IS_FRAME is not None:
     utils.validation._nw_into_df_or_series = lambda x: (
         not isinstance(x, np.ndarray) and _IS_FRAME(x)
-    )  # An array is neither.
+    )  # an array is neither
 
 if TYPE_CHECKING:
     from .cases import Rows
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     Reference = Callable[[Rows], float | None]
     #: From true and false positives, false and true negatives of each; NaN where it is undefined.
     OfCounts = Callable[[list[list[float]]], list[float]]
-    #: The same four, exactly.
+    #: The same four counts, exactly.
     Measure = Callable[[Fraction, Fraction, Fraction, Fraction], Fraction]
 
 
@@ -207,7 +207,7 @@ def cost_sensitive_recall(cost_fn: float, cost_fp: float) -> Reference:
 
 
 def positive_share(rows: Rows, prior: float | None) -> float:
-    """Return the prior, or the prevalence where there is none."""
+    """Return the prior, or without one the prevalence."""
     return float(np.average(rows.label, weights=rows.weight)) if prior is None else prior
 
 
@@ -231,7 +231,7 @@ def expected_cost(cost_fn: float, cost_fp: float, prior: float | None = None) ->
 def normalized_expected_cost(
     cost_fn: float, cost_fp: float, prior: float | None = None
 ) -> Reference:
-    """Drummond and Holte (2006): over the cost of getting everything wrong."""
+    """Drummond and Holte (2006): divided by the cost of getting everything wrong."""
 
     def reference(rows: Rows) -> float | None:
         p, cost = positive_share(rows, prior), expected_cost(cost_fn, cost_fp, prior)(rows)
@@ -319,14 +319,14 @@ def pr_auc_interpolated(rows: Rows) -> float | None:
 
 
 def break_even_point(rows: Rows) -> float | None:
-    """Precision, which is recall, where as much is predicted as there are positives."""
+    """Precision (and recall) where as many rows are predicted positive as there are positives."""
     _, tp, fp = counts(rows)
-    # Inside a tie both grow in proportion to what is taken of it.
+    # Inside a tie both counts grow in proportion to the part that is taken.
     return np.interp(tp[-1], tp + fp, tp) / tp[-1] if tp[-1] else None
 
 
 def break_even_threshold(rows: Rows) -> float | None:
-    """The highest threshold at which as much is predicted as there are positives."""
+    """The highest threshold that predicts as many positives as there are."""
     threshold, tp, fp = counts(rows)
     return threshold[np.argmax(tp + fp >= tp[-1])] if tp[-1] else None
 
@@ -335,7 +335,7 @@ def break_even_threshold(rows: Rows) -> float | None:
 
 
 def exact(number: float) -> Fraction:
-    """Return a parameter as it is written: 0.1 is a tenth."""
+    """Return a parameter as an exact decimal: 0.1 is a tenth."""
     return Fraction(str(number))
 
 
@@ -432,7 +432,7 @@ def best_expected_cost_threshold(
 
 
 def constrained(rows: Rows, least: float, *, of_recall: bool) -> tuple[float, float] | None:
-    """Return the largest precision where recall is at least that, or the reverse, and where."""
+    """Return the largest precision at a least recall, or the reverse, and its threshold."""
     if not rows.label.any():
         return None
     distinct, place = places(rows)
@@ -571,7 +571,7 @@ def expected_calibration_error(bins: int, strategy: str) -> Reference:
 
 
 def pcoc(rows: Rows) -> float | None:
-    """Predicted over observed: what the scores add up to, over the positives."""
+    """The sum of the scores over the number of positives (predicted over observed)."""
     observed = rows.weight @ rows.label
     return float(rows.weight @ rows.score / observed) if observed else None
 
@@ -644,14 +644,14 @@ def averaged(values: list[float | None], weights: list[float]) -> float | None:
 def score_counts(counts: tuple[tuple[float, ...], ...], pos_label: int, **fixed: Any) -> Any:
     """Return each number of `INDEX_OF_SCORE` for the four counts of each pair of classes.
 
-    Each pair is a label of its own, so that scikit-learn is called once for all of them: of its
-    four rows, one for each count, it is true in the first and third, predicted in the first two.
+    Each pair is a label of its own, so that scikit-learn is called once for all pairs. A pair has
+    four rows, one per count: its label is true in the first and third, predicted in the first two.
     """
     if pos_label == 0:
         counts = tuple((tn, fn, fp, tp) for tp, fp, fn, tn in counts)
     true, predicted = (np.kron(np.eye(len(counts), dtype=int), np.array(which)[:, None])
                        for which in ([1, 0, 1, 0], [1, 1, 0, 0]))  # fmt: skip
-    # Beside it the first label stands for what is none of them: one label alone would be binary.
+    # The first label stands for no pair, because scikit-learn treats a single label as binary.
     return precision_recall_fscore_support(
         *(np.column_stack([np.zeros(len(each), int), each]) for each in (true, predicted)),
         sample_weight=np.ravel(counts), average=None, labels=np.arange(1, len(counts) + 1), **fixed
@@ -660,7 +660,7 @@ def score_counts(counts: tuple[tuple[float, ...], ...], pos_label: int, **fixed:
 
 @cache
 def from_counts(function: Callable[..., Any], pos_label: int = 1, **fixed: Any) -> OfCounts:
-    """Return a function of scikit-learn for many tables of four counts, NaN for one of nothing."""
+    """Return a function of scikit-learn for many tables of four counts, NaN for an empty table."""
 
     def metric(counts: list[list[float]]) -> list[float]:
         several = tuple(map(tuple, counts))
@@ -690,7 +690,7 @@ def one_vs_one(metric: OfCounts, average: str) -> Reference:
     return reference
 
 
-@cache  # each average asks for the same pairs, of which references keep their values
+@cache  # all averages use the same pairs, whose values references cache
 def split_by_pair(rows: Rows) -> list[Rows]:
     """Return the rows of each ordered pair of classes, with the score of the first."""
     pairs = []

@@ -1,4 +1,4 @@
-"""SQL that no file under ``sql/`` may hold, each snippet with the message that refuses it."""
+"""Lists SQL that no file under ``sql/`` may contain, each snippet with its error message."""
 
 from typing import NamedTuple
 
@@ -37,7 +37,7 @@ def row(expression: str, message: str) -> Rejected:
 
 
 def after(rest: str, message: str) -> Rejected:
-    """Return a metric whose SELECT goes on like this."""
+    """Return a metric whose SELECT ends with this text."""
     return Rejected(f"SELECT slice, score AS value FROM predictions {rest}", message)
 
 

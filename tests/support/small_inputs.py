@@ -1,4 +1,4 @@
-"""Small tables that several test modules evaluate, and short ways to evaluate one metric."""
+"""Provides small tables for several test modules, and short ways to evaluate one metric."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ def value(frame: object, metric: str, **roles: Any) -> float | None:
 
 
 def close(value: float) -> Any:
-    """Return what compares equal to a number, but for rounding."""
+    """Return an object that equals a number except for rounding."""
     return pytest.approx(value, rel=1e-12, abs=1e-12)
 
 
@@ -44,7 +44,7 @@ COUNTS = pl.DataFrame(
 
 
 def labels_and_decisions(counts: pl.DataFrame) -> tuple[np.ndarray, np.ndarray]:
-    """Return the labels and decisions that the four columns count, one row each."""
+    """Return the labels and predictions that the four columns count, one row each."""
     totals = counts.select(CELLS).sum().row(0)
     return np.repeat([1, 0, 1, 0], totals), np.repeat([1, 1, 0, 0], totals)
 
@@ -69,7 +69,7 @@ CODES = {"a": 30, "b": -2, "c": 500}
 
 
 def class_decisions(codes: bool, n: int = 120) -> pl.DataFrame:
-    """Return labels and decisions of three classes, as text or as integers."""
+    """Return labels and predictions of three classes, as text or as integers."""
     frame = drawn("multiclass", n)
     return frame.with_columns(pl.col("y", "c").replace_strict(CODES)) if codes else frame
 

@@ -1,4 +1,4 @@
-"""Every kind of source that ``scan`` takes, made from the same rows."""
+"""Makes every kind of source that ``scan`` takes from the same rows."""
 
 import gzip
 from collections.abc import Callable
@@ -71,7 +71,7 @@ def as_odd_folder(folder: Path) -> dict[str, Any]:
 
 
 def as_partitions(folder: Path) -> dict[str, Any]:
-    # The key is in the path only, where a missing value has a name of its own.
+    # The key is only in the path, where a missing value has a special name.
     ds.write_dataset(
         ROWS.with_columns(one=1).to_arrow(),
         folder / "hive",
@@ -203,7 +203,7 @@ def as_table_in_catalog(folder: Path) -> dict[str, Any]:
 
 
 def as_table_called(name: str) -> Callable[[Path], dict[str, Any]]:
-    """Return the maker of a table whose name the statement itself uses for something else."""
+    """Return a function that makes a table with a name that the statement also uses."""
 
     def make(folder: Path) -> dict[str, Any]:
         con = as_table(folder)["con"]
@@ -263,7 +263,7 @@ def as_sqlite_file(folder: Path) -> dict[str, Any]:
 
 
 class Stream:
-    """Rows of another library, which gives them as Arrow and has no other method."""
+    """Rows of another library, which has no method except the export to Arrow."""
 
     def __init__(self, rows: Any) -> None:
         self.rows = rows

@@ -1,4 +1,4 @@
-"""What Spark does in processes of their own, as one cannot speak to it classic and by Connect.
+"""Tests Spark in separate processes, because one process cannot use it both classic and by Connect.
 
 ``python -m tests.support.spark_process FOLDER`` evaluates a table of many rows with ``engine=`` in
 a classic session, interrupts a long statement, and prints the results as a line of JSON. Its JVM
@@ -28,10 +28,10 @@ from sqleval.engines.opening import open_engine
 from sqleval.frontend import plan
 from tests.bench.spark import SETTINGS, read_cost
 
-#: Rows of the table, those that one task may rank here, and the tasks of a shuffle.
+#: Rows of the table, rows that one task may rank here, and tasks of a shuffle.
 ROWS, ROWS_OF_ONE_TASK, TASKS = 20_000, 500, "2"
-#: What may come into one partition: all ranges of the score or strips of a hull, of which there are
-#: at most 4,096, and their ends, once or twice.
+#: The largest number of rows in one partition: ranges of the score or strips of a hull, at most
+#: 4,096, with their ends, once or twice.
 ROWS_INTO_ONE_PARTITION = 8_400
 #: Requests that read each of the steps with a window, by the column of scores and the slices. One
 #: metric of each step is enough: planning takes seconds for each, and what windows see is checked
@@ -42,8 +42,8 @@ REQUESTS = (
 )
 REQUESTS_BY_CONNECT = (("even", None, ("log_loss",)),)
 #: Rows for the command, each in a task of its own, which waits a quarter of a second longer than
-#: the one before: whatever the number of cores, some tasks end after the second from which on the
-#: next one that ends shows a bar.
+#: the one before. So some tasks end after the first second, from which on the end of a task shows
+#: the bar, whatever the number of cores.
 ROWS_OF_COMMAND = 8
 QUERY_OF_COMMAND = (
     "SELECT CAST(id % 2 AS INT) AS y, 0.25e0 + 0.5e0 * (id % 2) AS p "
@@ -58,7 +58,7 @@ SERVER = {
 
 
 def make_rows() -> pl.DataFrame:
-    """Return rows: of one of the tied scores there are 40 %, of one slice 60 %."""
+    """Return rows; 40 % have the same score, and 60 % are in one slice."""
     rng = np.random.default_rng(11)
     even = rng.random(ROWS)
     return pl.DataFrame(
@@ -82,7 +82,7 @@ def evaluate(
 
 
 def interrupt(session: Any, is_running: Callable[[], bool]) -> str:
-    """Interrupt a statement that would run for hours; return how it ended."""
+    """Interrupt a statement that would run for hours; return its error."""
     query = "SELECT CAST(id % 2 AS INT) AS y, CAST(hash(id) AS DOUBLE) AS even FROM range(1e12)"
     scan = sqleval.scan(
         query=query, label="y", prediction="even", task="regression", engine=session
@@ -102,12 +102,12 @@ def interrupt(session: Any, is_running: Callable[[], bool]) -> str:
 
 
 def list_active(session: Any) -> list[int]:
-    """Return the numbers of the jobs that run."""
+    """Return the numbers of the running jobs."""
     return list(session.sparkContext.statusTracker().getActiveJobsIds())
 
 
 def count_active(session: Any) -> int:
-    """Return how many jobs run ten seconds later, or as soon as none does."""
+    """Return the number of jobs that still run after ten seconds; 0 as soon as none does."""
     for _ in range(100):
         active = list_active(session)
         if not active:
@@ -150,7 +150,7 @@ def run_classic(folder: Path) -> None:
     )  # fmt: skip
     assert client.stdin is not None
     assert client.stdout is not None
-    # It asks when to interrupt, as a client of Spark Connect cannot see what runs.
+    # It asks when to interrupt, because a client of Spark Connect cannot see running jobs.
     if client.stdout.readline():
         while not list_active(session):
             time.sleep(0.1)

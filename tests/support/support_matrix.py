@@ -1,4 +1,4 @@
-"""Every metric on every engine: the SQL text, and its values beside those of DuckDB.
+"""Runs every metric's SQL on every engine, and compares its values with DuckDB's.
 
 ``python -m tests.support.support_matrix`` writes ``docs/reference/engines.md`` from it, with each
 engine in a process of its own; with the name of an engine it fails where that engine differs.
@@ -31,7 +31,7 @@ _COSTS = "misclassification_cost(cost_matrix={0: {0: 0, 1: 1}, 1: {0: 5, 1: 0}})
 
 
 class Call(NamedTuple):
-    """One cell's question: a metric or curve, over a table, with its roles."""
+    """A question: a metric or curve, over a table, with its roles."""
 
     name: str
     table: str
@@ -82,7 +82,7 @@ _CLASSES = {"label": "c", "score": {"0": "p0", "1": "p1", "2": "p2"}}
 
 
 def questions() -> Iterator[Call]:
-    """Yield every metric and curve with the roles that it is asked for with."""
+    """Yield every metric and curve with the roles of its question."""
     for relation in builtin().relations("metric", "curve"):
         yield from _questions(relation)
 
@@ -115,15 +115,15 @@ def averages() -> Iterator[Call]:
 
 
 def expected(asked: Call, data: Mapping[str, pa.Table]) -> list[tuple[object, ...]]:
-    """Return what DuckDB gives through the front end, which each engine is compared with."""
+    """Return DuckDB's result through the front end, with which each engine is compared."""
     frame = evaluate(asked, [asked.name], data[asked.table]).collect()
-    # The plan is the engine's own affair; the verdict is that nothing is wrong.
+    # Engines may use different methods; the audit must find no error.
     verdict = [pl.lit(None).alias(name) for name in ("_problem", "_notice")]
     return frame.drop("method", strict=False).with_columns(*verdict).rows()
 
 
 def bind(asked: Call, source: object, **options: Any) -> sqleval.Predictions:
-    """Return the predictions that a question is asked of."""
+    """Return the predictions of a question."""
     roles = dict(asked.roles)
     if roles.get("task") == "multiclass" and isinstance(roles.get("score"), dict):
         roles["score"] = {int(key): column for key, column in roles["score"].items()}
@@ -131,7 +131,7 @@ def bind(asked: Call, source: object, **options: Any) -> sqleval.Predictions:
 
 
 def evaluate(asked: Call, names: Sequence[str], source: object, **options: Any) -> pl.LazyFrame:
-    """Return the curve of a question, or the metrics of the names, which have the same roles."""
+    """Return the curve of a question, or the named metrics, which have the same roles."""
     bound = bind(asked, source, **options)
     return bound.curve(asked.name) if is_curve(asked) else bound.evaluate([*names])
 
@@ -179,7 +179,7 @@ def _order(row: tuple[object, ...]) -> list[tuple[int, float, str]]:
 
 
 def run(engine: Engine, sql: str) -> list[tuple[object, ...]]:
-    """Return the rows of a statement without the method, which is the engine's own affair."""
+    """Return the rows of a statement without the method, in which engines may differ."""
     result = engine.run(sql.rstrip().rstrip(";"))
     own = [i for i, name in enumerate(result.columns) if name.lower() != "method"]
     return [tuple(row[i] for i in own) for row in result.rows]
@@ -194,7 +194,7 @@ def load(engine: Engine) -> Mapping[str, pa.Table]:
 
 
 def check(engine: Engine) -> None:
-    """Raise an error where the answer of an engine differs from that of DuckDB."""
+    """Raise an error if an engine's answer differs from DuckDB's."""
     data = load(engine)
     for asked in every():
         difference = compare(run(engine, write(asked, engine.dialect)), expected(asked, data))
@@ -206,8 +206,8 @@ def every() -> list[Call]:
     return [*questions(), *averages()]
 
 
-#: Questions, as the page shows them, whose SQL files have every construct that is in any file, and
-#: with them each kind of roles and of columns in a result.
+#: Questions, as the page shows them, that together cover every construct in SQL files, and every
+#: kind of roles and of result columns.
 _SAMPLE = {
     "`log_loss`", "`expected_calibration_error`", "`youden_j`", "`balanced_accuracy`",
     "`best_f_beta`", "`mse`", "`ndcg`", "`matthews_corrcoef` of classes",
@@ -218,12 +218,12 @@ _SAMPLE = {
 
 
 def sample() -> list[Call]:
-    """Return a few questions, for clients of engines of which others run the text of every one."""
+    """Return a few questions, for clients of engines whose text other tests run in full."""
     return [asked for asked in every() if asked.shown in _SAMPLE]
 
 
 def together(questions: Sequence[Call] = ()) -> list[tuple[Call, list[str]]]:
-    """Return the questions of one statement each: a curve, or all metrics with the same roles."""
+    """Return the questions grouped by statement: a curve, or all metrics with the same roles."""
     found: dict[str, tuple[Call, list[str]]] = {}
     for asked in questions or every():
         key = asked.name if is_curve(asked) else str(asked.roles)
@@ -238,7 +238,7 @@ def name_statement(value: Call | list[str]) -> str:
     return value.name[:40] if isinstance(value, Call) else str(len(value))
 
 
-#: The dialects that no engine here runs: their texts are parsed, not run.
+#: The dialects that no engine here runs; their texts are only parsed.
 TEXT_ONLY = sorted(
     {*DIALECTS} - {"clickhouse", "duckdb", "postgres", "snowflake", "spark", "sqlite"}
 )

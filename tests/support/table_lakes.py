@@ -1,4 +1,4 @@
-"""Lakes for jobs whose predictions are a table of Delta, Iceberg or Lance."""
+"""Makes lakes for jobs whose predictions are a table of Delta, Iceberg or Lance."""
 
 from datetime import date, datetime
 from pathlib import Path
@@ -18,7 +18,7 @@ DAYS = ["2026-01-01", "2026-01-02", "2026-01-03", "2026-01-04"]
 
 
 class DeltaLake(Lake):
-    """A lake whose predictions are a Delta table, a file a day."""
+    """A lake whose predictions are a Delta table with one file per day."""
 
     kind = "delta"
 
@@ -43,7 +43,7 @@ class DeltaLake(Lake):
 
 
 class IcebergLake(Lake):
-    """A lake whose predictions are an Iceberg table, a file a commit."""
+    """A lake whose predictions are an Iceberg table with one file per commit."""
 
     kind = "iceberg"
 
@@ -73,7 +73,7 @@ class IcebergLake(Lake):
 
 
 class LanceLake(Lake):
-    """A lake whose predictions are a Lance dataset, a fragment a day."""
+    """A lake whose predictions are a Lance dataset with one fragment per day."""
 
     kind = "lance"
 
@@ -103,7 +103,7 @@ class LanceLake(Lake):
 
 
 def check_values(lake: Any) -> None:
-    """Compare the history with what the rows give that a reader of the table itself returns."""
+    """Compare the history with an evaluation of the rows from the table format's reader."""
     job = lake.job()
     roles = {"label": job.label, "score": job.score, "where": job.where, "nulls": job.nulls}
     expected = sqleval.scan(lake.read(), by="day", **roles).evaluate(job.metrics).collect()

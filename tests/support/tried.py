@@ -1,4 +1,4 @@
-"""How many hostile texts, damages and faults the tests try, as the page on data lakes states it."""
+"""Checks the numbers of hostile texts, damages and faults that the page on data lakes states."""
 
 import re
 from pathlib import Path
@@ -9,20 +9,20 @@ _HEADING = "## What the tests try\n"
 
 
 class Tried(NamedTuple):
-    """A row of the page: the number of what is tried, and the file of the test that tries it."""
+    """A row of the page: the number of trials, and the file of the test."""
 
     number: str
     test: Path
 
 
 def read_tried() -> dict[str, Tried]:
-    """Return the rows of the page by what is tried."""
+    """Return the rows of the page by their subject."""
     text = PAGE.read_text(encoding="utf-8").partition(_HEADING)[2].partition("\n## ")[0]
     rows = re.findall(r"^\| (.+) \| ([\d,]+(?: of \d+)?) \| .+ \| \[.+\]\((.+)\) \|$", text, re.M)
     return {what: Tried(number, (PAGE.parent / link).resolve()) for what, number, link in rows}
 
 
 def check_tried(what: str, count: int, total: int | None = None) -> None:
-    """Check that the page states that so many are tried, of so many that there are."""
+    """Check that the page states this number of trials, and this total."""
     found = f"{count:,}" if total is None else f"{count:,} of {total}"
     assert read_tried()[what].number == found, f"{PAGE.name}, {what}: {found} are tried"

@@ -1,4 +1,4 @@
-"""A server that speaks Trino's protocol of clients and lets DuckDB calculate.
+"""A server with Trino's client protocol that calculates in DuckDB.
 
 It reads a statement by sqlglot's parser of Trino's SQL, and so tests the client, the types and the
 translation, not Trino. POST begins a statement, GET reads its state or rows from ``nextUri``, and
@@ -24,7 +24,7 @@ import duckdb
 import sqlglot
 
 _TYPES = {"FLOAT": "real", "HUGEINT": "bigint", '"NULL"': "unknown", "TIMESTAMP": "timestamp(6)"}
-#: Trino's names of errors by DuckDB's classes.
+#: Trino's names of errors, by DuckDB's error classes.
 _ERRORS = {
     duckdb.CatalogException: "TABLE_NOT_FOUND",
     duckdb.BinderException: "COLUMN_NOT_FOUND",

@@ -1,4 +1,4 @@
-"""Conditions on the versions of libraries, for what older ones do in another way."""
+"""Compares versions of libraries, for tests of features that older ones lack."""
 
 from importlib.metadata import version
 
@@ -12,7 +12,7 @@ def is_older(library: str, least: str) -> bool:
 
 
 def needs(reason: str, **least: str) -> pytest.MarkDecorator:
-    """Return the mark of a test that needs later versions of some libraries, and why."""
+    """Return the mark of a test that needs later versions of some libraries, with the reason."""
     older = any(is_older(library, number) for library, number in least.items())
     versions = ", ".join(f"{library}>={number}" for library, number in least.items())
     return pytest.mark.skipif(older, reason=f"needs {versions}: {reason}")

@@ -1,4 +1,4 @@
-"""Warehouses by their clients, each with the table ``preds``: on emulators of their protocols."""
+"""Opens warehouses by their clients on emulators, each with the table ``preds``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.support.engines import TYPES, Sail
 
 
 class Place(NamedTuple):
-    """An open connection, what a table is called there, and the statements that were cancelled."""
+    """An open connection, the table's name there, and the cancelled statements."""
 
     connection: Any
     table: str
@@ -123,7 +123,7 @@ def open_databricks(rows: pl.DataFrame) -> Iterator[Place]:
             yield Place(connection, "preds", service.cancelled)
 
 
-#: What opens each warehouse, by the name of its engine.
+#: The function that opens each warehouse, by the name of its engine.
 PLACES: dict[str, Callable[[pl.DataFrame], AbstractContextManager[Place]]] = {
     "Snowflake": open_snowflake,
     "BigQuery": open_bigquery,

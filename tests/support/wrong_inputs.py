@@ -1,4 +1,4 @@
-"""Calls that must be refused, each with its error, its message and when it is raised."""
+"""Lists calls that must be refused, each with its error, message and time of raising."""
 
 import datetime
 from typing import Any, NamedTuple
@@ -30,7 +30,7 @@ TWO = f"; positive= (--positive) names the positive value of two, {SEVERAL}"
 
 
 class Wrong(NamedTuple):
-    """A call that must be refused: what differs from a right one, and how it is refused.
+    """A call that must be refused: its difference from a valid one, and the error.
 
     ``at`` is the step that refuses: binding errors rise in `scan`, what does not fit the
     metrics in `evaluate`, and what only the rows can show in `collect`.
@@ -151,7 +151,7 @@ COLUMNS = [
     Wrong({"threshold": "high"}, "scan", RequestError, "threshold='high'"),
     Wrong({"threshold": NAN}, "scan", RequestError, "threshold=nan"),
     Wrong({"threshold": True}, "scan", RequestError, "threshold=True"),
-    # The result has columns of its own, and no frame has two of one name.
+    # The result has columns of these names, and a frame cannot have two of one name.
     *(Wrong({"source": ROWS.with_columns(pl.col("carrier").alias(name)), "by": name}, "evaluate",
             RequestError, f"by={name!r}")
       for name in ("metric", "value", "low", "high", "n", "n_dropped", "method", "note")),
@@ -364,7 +364,7 @@ WHERE = [
     Wrong({"where": "carrier = XX"}, "scan", RequestError,
           f"where='XX': no such column in the DataFrame {ALL}; a text stands in quotes: 'XX'"),
     Wrong({"where": "x.p > 1"}, "scan", RequestError, "where='x.p': no such column in"),
-    # What only the engine knows not to be a function or a comparison is refused as early.
+    # Errors that only the engine recognises (functions, comparisons) are raised as early.
     *(Wrong({"where": text}, "scan", RequestError, f"where={text!r}")
       for text in ("unknown_function(p) > 1", "reservoir_quantile(p, 0.5) = 1", "carrier + 1 = 2",
                    "unnest([1, 2]) = 1", "read_text('/etc/hostname') = 'x'")),

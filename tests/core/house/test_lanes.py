@@ -1,4 +1,4 @@
-"""Every folder of tests is a lane of the page on lanes, and `core` is what pytest runs."""
+"""Every folder of tests is a lane of the page on lanes, and pytest runs `core` by default."""
 
 import re
 import tomllib
@@ -6,14 +6,14 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "developers" / "lanes.md").read_text(encoding="utf-8")
-#: Folders of `tests` without tests: what they share, and what is run by hand.
+#: Folders of `tests` without tests: shared modules, and benches that run by hand.
 OTHERS = {"support", "bench"}
 
 
 def test_every_folder_is_a_lane_of_the_page() -> None:
     lanes = set(re.findall(r"^\| `(\w+)` \|", PAGE, re.MULTILINE))
     folders = {path.parent.name for path in (ROOT / "tests").glob("*/__init__.py")}
-    assert folders - OTHERS == lanes - {"oldest"}  # core once more
+    assert folders - OTHERS == lanes - {"oldest"}  # `oldest` runs core again
     for folder in OTHERS:
         assert not list((ROOT / "tests" / folder).rglob("test_*.py"))
 

@@ -1,4 +1,4 @@
-"""The wheel, installed in a clean environment, and what is said about installing it."""
+"""The wheel works in a clean environment, and the documents name the right installation."""
 
 import json
 import os
@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[3]
 
 
 def lend(requires: list[str] | None, folder: Path, extras: frozenset[str] = frozenset()) -> None:
-    """Link into a folder what the requirements name, with what that needs, and nothing else."""
+    """Link the required packages and their dependencies into a folder, and nothing else."""
     for requirement in map(Requirement, requires or []):
         marker = requirement.marker
         if marker and not any(marker.evaluate({"extra": extra}) for extra in (*extras, "")):
@@ -82,7 +82,7 @@ def test_the_wheel_lists_every_metric_in_a_clean_environment(tmp_path: Path) -> 
     path, version = file.stdout.splitlines()
     assert Path(path).is_relative_to(own)
     assert version == f"{metadata.version('sqleval-engine')} True"
-    # Type checkers read the annotations of packages that have this file.
+    # Type checkers read the annotations of a package only if it has this file.
     assert Path(path).with_name("py.typed").exists()
     listed = {row["name"] for row in json.loads(done.stdout)}
     files = {path.name.split(".")[0] for path in (ROOT / "sql").glob("*/*.sql")}
@@ -100,7 +100,7 @@ def list_files() -> Iterator[Path]:
 
 
 def test_nothing_advises_to_install_the_package_from_an_index() -> None:
-    # There `sqleval` is another project. The checkout is installed, or the libraries by name.
+    # On PyPI `sqleval` is another project: documents install the checkout, or libraries by name.
     options = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = "|".join(options["optional-dependencies"])
     old = re.compile(rf"""pip3? install[^\n&|;`]*[\s'"]sqleval|\bsqleval\[({extras})\b""")
@@ -110,7 +110,7 @@ def test_nothing_advises_to_install_the_package_from_an_index() -> None:
     texts = {path: path.read_text(encoding="utf-8", errors="replace") for path in list_files()}
     assert len(texts) > 500
     found = {str(path.relative_to(ROOT)): old.search(text) for path, text in texts.items()}
-    # This file has the forms that it looks for.
+    # This file contains the forms for which it searches.
     own = str(Path(__file__).relative_to(ROOT))
     assert {path for path, match in found.items() if match} == {own}
 

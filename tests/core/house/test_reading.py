@@ -1,4 +1,4 @@
-"""One module decides by types and values what the task is; every other one asks it."""
+"""One module determines the task from types and values; all other modules call it."""
 
 import ast
 from collections.abc import Iterator
@@ -7,12 +7,12 @@ from pathlib import Path
 PACKAGE = Path(__file__).parents[3] / "sqleval"
 READING = "binding/reading.py"
 TASKS = {"binary", "multiclass", "regression", "ranking"}
-#: What looks at the type of a column.
+#: Names that read the type of a column.
 TYPES = {"is_float", "is_number", "is_integer", "find_type_kind", "kind", "kind_stored"}
 
 
 def list_chosen(function: ast.FunctionDef) -> Iterator[str]:
-    """Yield the tasks that a function returns, sets or passes on; not those that it compares."""
+    """Yield the tasks that a function returns, sets or passes on, but not those it compares."""
     for node in ast.walk(function):
         is_passed = isinstance(node, ast.keyword) and node.arg == "task"
         if not (is_passed or isinstance(node, ast.Return | ast.Assign)):
@@ -28,7 +28,7 @@ def list_chosen(function: ast.FunctionDef) -> Iterator[str]:
 
 
 def looks_at_types(function: ast.FunctionDef) -> bool:
-    """Whether a function asks for the type or the kind of a column."""
+    """Whether a function reads the type or the kind of a column."""
     names = {node.id for node in ast.walk(function) if isinstance(node, ast.Name)}
     names |= {node.attr for node in ast.walk(function) if isinstance(node, ast.Attribute)}
     return bool(names & TYPES)

@@ -1,4 +1,4 @@
-"""What a role is, is a row of one table: a role of the test's own is read on every path."""
+"""A row of one table defines a role: a role that a test adds is read on every path."""
 
 import inspect
 import re
@@ -59,7 +59,7 @@ SELECT
     n_rows
 FROM predictions
 """
-#: Its header; the SQL is that of the Brier score.
+#: The header of its metric; the SQL is the Brier score's.
 DOSED_BRIER = """/*
 summary: mean of the treatment times the squared distance of the score from the label
 formula: sum w t (p - y)^2 / sum w
@@ -80,14 +80,14 @@ TWO = {"a": "a", "b": "b"}
 
 @pytest.fixture
 def catalogue(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Catalogue:
-    """Return a catalogue whose metrics read a role that is added to the table."""
+    """Return a catalogue whose metrics read a role added to the table."""
     monkeypatch.setitem(ROLES, "treatment", RoleFacts("treatment", "number", "Column of doses."))
     files = {"base/dosed_losses": DOSED_LOSSES, "ours/dosed_rate": DOSED_RATE}
     for name, text in files.items():
         path = tmp_path / "sql" / f"{name}.sql"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
-    # The value and the standard error of a mean of losses, as the Brier score has them.
+    # The value and the standard error of a mean of losses, as for the Brier score.
     brier = builtin().get("brier_score")
     headers = {"dosed_brier": DOSED_BRIER, "dosed_brier.stderr": "/*\nsummary: its error\n*/\n"}
     for (name, header), file in zip(headers.items(), (brier, *brier.parts), strict=True):
@@ -119,7 +119,7 @@ def test_it_is_evaluated(catalogue: Catalogue) -> None:
     bound = scan(catalogue)
     expected = pytest.approx(compute(ROWS), rel=1e-12)
     assert read(bound.evaluate([RATE, BRIER]).collect()) == expected
-    # With another metric that takes distinct scores, or rows in order.
+    # Evaluate it with another metric that needs distinct scores, or rows in order.
     assert read(bound.evaluate([RATE, BRIER, "roc_auc"]).collect()).items() >= {
         (name, value) for name, value in read(bound.evaluate([RATE, BRIER]).collect()).items()
     }
@@ -163,7 +163,7 @@ def test_it_is_in_intervals(catalogue: Catalogue) -> None:
 
 
 def test_it_is_drawn_with_its_row(catalogue: Catalogue) -> None:
-    """Intervals of replicates are those of draws by NumPy, but for the random numbers."""
+    """Intervals from replicates equal those from NumPy's draws, except for random numbers."""
     rng = np.random.default_rng(3)
     drawn = [compute(ROWS[rng.integers(0, 400, 400)]) for _ in range(4000)]
     users = ROWS["user"].unique()
@@ -197,7 +197,7 @@ def test_models_are_compared_by_it(catalogue: Catalogue) -> None:
     ends = [(b - a).mean() - half, (b - a).mean() + half]
     assert [row["low"], row["high"]] == pytest.approx(ends, rel=0.02)
     assert found.filter(pl.col("metric") == RATE)["difference"].item() == 0
-    # With folds, and by replicates of pairs.
+    # The same holds with folds, and by replicates of pairs.
     resampled = scan(catalogue, TWO).compare(BRIER, cluster="user", replicates=1000).collect()
     assert resampled["difference"].item() == pytest.approx((b - a).mean())
     long = ROWS.unpivot(["a", "b"], index=["k", "y", "t"], variable_name="m", value_name="p")
@@ -215,7 +215,7 @@ def test_bins_and_states_keep_it(catalogue: Catalogue, tmp_path: Path) -> None:
     assert built.schema["treatment"] == pl.Float64
     back = sqleval.from_state(built, catalogue=catalogue)
     assert read(back.evaluate([RATE, BRIER]).collect()) == pytest.approx(expected)
-    # In two halves that are merged, and with intervals.
+    # The same holds for two merged halves, and with intervals.
     halves = []
     for i, rows in enumerate((ROWS[:150], ROWS[150:])):
         halves.append(str(tmp_path / f"{i}.parquet"))
@@ -232,7 +232,7 @@ def test_bins_and_states_keep_it(catalogue: Catalogue, tmp_path: Path) -> None:
 
 
 def test_it_is_read_in_other_tasks(catalogue: Catalogue, tmp_path: Path) -> None:
-    """Of values, classes and rankings; with weights, folds, roles, and before labels come."""
+    """The role works for values, classes and rankings, with weights, folds, and late labels."""
     rng = np.random.default_rng(0)
     drawn = {name: rng.integers(0, 3, 400) for name in ("c", "pc")}
     drawn |= {name: rng.normal(size=400) for name in ("v", "pv")}
@@ -357,7 +357,7 @@ WRONG: list[tuple[str, list[Any], str]] = [
 def test_what_it_holds_is_checked(
     values: Any, column: list[Any], message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Statements are cached by the names of roles.
+    # Statements are cached by role names.
     role = f"extra_{values.replace(' ', '_')}"
     monkeypatch.setitem(ROLES, role, RoleFacts(role, values, "Column of an extra role."))
     rows = pl.DataFrame({"y": [0, 1, 1], "p": [0.1, 0.2, 0.9], "x": column})
@@ -464,7 +464,7 @@ def run(folder: Path, *arguments: str, script: str = RUN) -> str:
 
 
 ROLE_OPTIONS = ["--label", "y", "--score", "a", "--treatment", "t"]
-#: Prints the definitions of a job whose roles are all of today's table.
+#: Prints the definitions of a job that uses all roles of the present table.
 DEFINITIONS = """
 import sys
 if sys.argv[1] == "more":
@@ -492,7 +492,7 @@ def test_commands_take_it(folder: Path) -> None:
     metrics = ["-m", RATE, "-m", BRIER]
     found = run_json(folder, "evaluate", "rows.parquet", *ROLE_OPTIONS, *metrics)
     assert read(found) == pytest.approx(expected)
-    # The column comes with the labels, late.
+    # The column arrives late, with the labels.
     late = ["--labels", "labels.parquet", "--on", "k"]
     found = run_json(folder, "evaluate", "early.parquet", *ROLE_OPTIONS, *late, *metrics)
     assert read(found) == pytest.approx(expected)
@@ -526,7 +526,7 @@ def test_a_console_macro_refuses_it(folder: Path) -> None:
 
 
 def test_a_job_keeps_it(folder: Path) -> None:
-    """By day, from the states of the days, and with labels that come later."""
+    """The role works by day, from the states of days, and with late labels."""
     late = {"source: rows": "source: early", "states: states\n": "", "name: doses": "name: late"}
     text = JOB + "labels: {source: labels.parquet, on: k, maturity: 1d}\n"
     for before, after in late.items():

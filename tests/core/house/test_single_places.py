@@ -1,4 +1,4 @@
-"""Calls that stand in one module alone, which says once how they are made."""
+"""Calls that may stand in one module only, so that their options are written once."""
 
 import ast
 
@@ -6,15 +6,15 @@ import pytest
 
 from . import imports
 
-#: By the name of a function, the modules that may call it.
+#: The modules that may call a function, by its name.
 PLACES = {
-    # What a terminal would obey is made visible, and a stream that takes nothing changes no code.
+    # Control characters are made visible, and a closed stream does not change the exit code.
     "click.echo": set[str](),
     "print": set[str](),
-    # No value is markup.
+    # No value is read as markup.
     "Console": {"cli.output"},
     "Environment": {"common.pages"},
-    # Limits, and no extension that nobody asked for.
+    # Connections have limits, and load no extension unasked.
     "duckdb.connect": {"engines.duckdb_opening"},
 }
 

@@ -1,4 +1,4 @@
-"""Modules and lines are short enough to be read in one sitting; `test_imports` has functions."""
+"""Modules and lines are short enough to be read at once; `test_imports` checks functions."""
 
 from pathlib import Path
 

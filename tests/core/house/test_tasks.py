@@ -1,4 +1,4 @@
-"""What a task has is a row of one table; no other module compares its name."""
+"""A row of one table defines a task; no other module compares the names of tasks."""
 
 import ast
 import subprocess
@@ -18,7 +18,7 @@ from tests.support.comparison import assert_frame_equal
 
 PACKAGE = Path(__file__).parents[3] / "sqleval"
 TABLE = PACKAGE / "catalog" / "tasks.py"
-#: A kind of column and a condition of twins have the name of a task.
+#: A kind of column and a condition of twins share their name with a task.
 OTHERS = ("column.kind", "'unweighted'")
 METRICS = ["roc_auc", "log_loss", "f1", "recall(threshold=0.4)"]
 
@@ -46,7 +46,7 @@ def test_no_other_module_compares_a_task() -> None:
         for path in PACKAGE.rglob("*.py")
         if path != TABLE and (found := [*list_comparisons(path.read_text("utf-8"))])
     }
-    # The types of Spark, of which one is called so.
+    # One of Spark's types has the name of a task.
     compared.pop("dialects/spark.py", None)
     compared.pop("common/columns.py", None)
     assert compared == {}
@@ -72,7 +72,7 @@ def scan(task: str | None, score: Any = "a", **roles: Any) -> sqleval.Prediction
 
 
 def test_a_task_is_a_row(extra: str, tmp_path: Path) -> None:
-    """It is evaluated, binned, kept and compared as its properties say."""
+    """An added task is evaluated, binned, kept and compared according to its properties."""
     assert scan(extra).evaluate().collect()["metric"].to_list() == ["gini", "accuracy"]
     two = {"a": "a", "b": "b"}
     for by in ((), "g"):
