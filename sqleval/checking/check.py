@@ -94,7 +94,7 @@ def _merge(results: _Results) -> tuple[Status, str | None]:
 
 def _check_relations(relations: Sequence[Relation]) -> dict[tuple[str, str], _Results]:
     """Return the results of all checks of files, by name and check."""
-    found: dict[tuple[str, str], _Results] = {}
+    results: dict[tuple[str, str], _Results] = {}
     for task, facts in TASKS.items():
         data = make_data(task)
         of_models = replace(data, roles=data.models)
@@ -110,8 +110,8 @@ def _check_relations(relations: Sequence[Relation]) -> dict[tuple[str, str], _Re
         ):  # fmt: skip
             for check_name, check in checks.items():
                 for name, result in _run(check, rows, groups.get(kind, [])).items():
-                    found.setdefault((name, check_name), {})[task] = result
-    return found
+                    results.setdefault((name, check_name), {})[task] = result
+    return results
 
 
 def _run(check: Check, data: Data, names: Names) -> dict[str, tuple[Status, str | None]]:

@@ -18,7 +18,7 @@ def compute_curve(rows: Rows, name: str) -> pl.DataFrame:
     return scan(rows.frame, **rows.roles).curve(name).collect()
 
 
-def find_difference(found: pl.DataFrame, expected: pl.DataFrame, words: tuple[str, str]) -> str:
+def find_difference(actual: pl.DataFrame, expected: pl.DataFrame, words: tuple[str, str]) -> str:
     """Return the first difference of two curves, with the words for both; "" if they are equal.
 
     Examples
@@ -28,10 +28,10 @@ def find_difference(found: pl.DataFrame, expected: pl.DataFrame, words: tuple[st
     >>> find_difference(one, two, ("shuffled", "in order"))
     'fpr of point 2 is 0.5 shuffled, 0.25 in order'
     """
-    if found.height != expected.height:
-        return f"{found.height} points {words[0]}, {expected.height} {words[1]}"
+    if actual.height != expected.height:
+        return f"{actual.height} points {words[0]}, {expected.height} {words[1]}"
     for name in expected.columns:
-        for i, pair in enumerate(zip(found[name], expected[name], strict=True), start=1):
+        for i, pair in enumerate(zip(actual[name], expected[name], strict=True), start=1):
             are_numbers = all(isinstance(each, (int, float)) for each in pair)
             if not (is_close(*pair) if are_numbers else pair[0] == pair[1]):
                 return f"{name} of point {i} is {pair[0]} {words[0]}, {pair[1]} {words[1]}"

@@ -131,10 +131,12 @@ def check_missing(rows: Rows, metrics: Sequence[str]) -> Wrong:
     dropped = evaluate(rows.replace(frame, nulls="drop"), metrics)
     wrong = find_differences(dropped, known, ("with nulls='drop'", "without rows of NULL labels"))
     try:
-        found = evaluate(rows.replace(frame), metrics)
+        undropped = evaluate(rows.replace(frame), metrics)
     except DataError:
         return wrong
-    return {key[-1]: f"{show(value)} from rows with NULL labels" for key, value in found.items()}
+    return {
+        key[-1]: f"{show(value)} from rows with NULL labels" for key, value in undropped.items()
+    }
 
 
 # -- SQL for other engines ---------------------------------------------------------------------
@@ -146,10 +148,10 @@ def check_dialects(rows: Rows, metrics: Sequence[str]) -> Wrong:
     result = run_sqlite(texts["sqlite"], rows.frame)
     if result is None:
         return {}
-    found = {(*keys, metric): value for *keys, metric, value in
+    by_sqlite = {(*keys, metric): value for *keys, metric, value in
              result.select(*rows.by, "metric", "value").rows()}  # fmt: skip
     exact = evaluate(rows, metrics)
-    return find_differences(found, exact, ("by SQLite", "by DuckDB"))
+    return find_differences(by_sqlite, exact, ("by SQLite", "by DuckDB"))
 
 
 def run_sqlite(sql: str, frame: pl.DataFrame) -> pl.DataFrame | None:

@@ -105,7 +105,7 @@ def name_slice(keys: Sequence[object]) -> str:
     return f" ({', '.join(map(str, keys))})" if keys else ""
 
 
-def find_differences(found: Values, expected: Values, words: tuple[str, str]) -> Wrong:
+def find_differences(actual: Values, expected: Values, words: tuple[str, str]) -> Wrong:
     """Return the first difference of each metric, with the words for both values.
 
     Examples
@@ -114,15 +114,15 @@ def find_differences(found: Values, expected: Values, words: tuple[str, str]) ->
     {'f1': '0.5 shuffled, 0.25 in order (a)'}
     """
     wrong: Wrong = {}
-    for key in [*expected, *(key for key in found if key not in expected)]:
+    for key in [*expected, *(key for key in actual if key not in expected)]:
         *keys, metric = key
         if metric in wrong:
             continue
-        for values, word in ((found, words[0]), (expected, words[1])):
+        for values, word in ((actual, words[0]), (expected, words[1])):
             if key not in values:
                 wrong[metric] = f"no row {word}{name_slice(keys)}"
-        if metric not in wrong and not is_close(found[key], expected[key]):
-            one, other = show_both(found[key], expected[key])
+        if metric not in wrong and not is_close(actual[key], expected[key]):
+            one, other = show_both(actual[key], expected[key])
             wrong[metric] = f"{one} {words[0]}, {other} {words[1]}{name_slice(keys)}"
     return wrong
 
@@ -136,8 +136,8 @@ def check_order(rows: Rows, metrics: Sequence[str]) -> Wrong:
     wrong: Wrong = {}
     for seed in (1, 2):
         shuffled = rows.replace(rows.frame.sample(fraction=1, shuffle=True, seed=seed))
-        found = evaluate(shuffled, metrics)
-        wrong = find_differences(found, expected, ("with the rows shuffled", "in order")) | wrong
+        actual = evaluate(shuffled, metrics)
+        wrong = find_differences(actual, expected, ("with the rows shuffled", "in order")) | wrong
     return wrong
 
 

@@ -23,7 +23,7 @@ from sqleval.inspection.findings import (
     write_name,
 )
 from sqleval.inspection.names import match_classes, match_models, name_models
-from sqleval.inspection.rules import MOST_CLASSES, Found, find, is_named_score
+from sqleval.inspection.rules import MOST_CLASSES, Candidates, find, is_named_score
 from sqleval.sources.source import Source
 
 #: Scores of more rows are binned: the AUC is then exact to 0.001, in a tenth of the time.
@@ -108,10 +108,10 @@ class Inspection:
             return max(self.classes)
         return next((v for v in self.classes if str(v) == str(self.positive)), self.positive)
 
-    def find(self, role: str, facts: Sequence[Facts]) -> Found:
+    def find(self, role: str, facts: Sequence[Facts]) -> Candidates:
         """Return the user's columns of a role, or the columns that probably have it."""
         if self.given.get(role):
-            return Found([self.columns[name] for name in self.given[role].values()])
+            return Candidates([self.columns[name] for name in self.given[role].values()])
         return find(role, facts)
 
     def add(self, role: str, column: str, reason: str, others: Sequence[str] = ()) -> None:
@@ -138,14 +138,14 @@ def choose_roles(data: Inspection) -> None:
     # A column that is missing with the label is probably another outcome, unless named as a score.
     late = data.label.missing if data.label is not None else 0
     apart = [f for f in facts if not late or f.missing != late]
-    found = {role: data.find(role, facts) for role in _OF_ALL}
-    used = {f.name for each in found.values() for f in (*each.columns, *each.others)}
+    by_role = {role: data.find(role, facts) for role in _OF_ALL}
+    used = {f.name for each in by_role.values() for f in (*each.columns, *each.others)}
     used.update(f.name for f in facts if f not in apart and not is_named_score(f))
-    found |= {role: find(role, apart) for role in _OF_OTHERS}
-    if data.label is not None and found["query"].columns:
+    by_role |= {role: find(role, apart) for role in _OF_OTHERS}
+    if data.label is not None and by_role["query"].columns:
         data.task = read_label(data.label.column, [*data.classes], MOST_CLASSES, has_queries=True)
     _choose_scores(data, [f for f in facts if f.name not in used])
-    _add_others(data, found, find("slices", apart))
+    _add_others(data, by_role, find("slices", apart))
 
 
 def _measure_auc(data: Inspection, score: str, positive: Any) -> Auc:
@@ -174,16 +174,16 @@ def _count_classes(data: Inspection, label: Facts) -> Mapping[Any, int]:
 
 def _choose_label(data: Inspection, facts: Sequence[Facts]) -> None:
     """Choose the label, count its classes, and set the task."""
-    found = data.find("label", facts)
-    others = [f.name for f in found.others]
-    if not found.columns:
+    candidates = data.find("label", facts)
+    others = [f.name for f in candidates.others]
+    if not candidates.columns:
         data.maybe_label = others[0] if others else None
         shown = list_first(others, "")
         text = f"not clear; it may be {shown}" if shown else "no column looks like it"
         advice = "--label COLUMN; if another source has it, evaluate takes --labels and --on"
         data.findings.append(problem("label", None, text, advice))
         return
-    data.label = label = found.columns[0]
+    data.label = label = candidates.columns[0]
     data.single["label"], data.classes = label.name, _count_classes(data, label)
     if label.nan:
         # A label of 0 and 1 with NaN, as pandas writes missing labels, is not taken for binary.
@@ -196,7 +196,7 @@ def _choose_label(data: Inspection, facts: Sequence[Facts]) -> None:
         others += [f.name for f in facts if f.missing == label.missing and f is not label]
     is_class = data.classes and not data.task_facts.has_values
     described = _describe_classes(data.classes) if is_class else describe_values(label)
-    data.add("label", label.name, found.reason.format(described), list(dict.fromkeys(others)))
+    data.add("label", label.name, candidates.reason.format(described), list(dict.fromkeys(others)))
 
 
 def _describe_classes(classes: Mapping[Any, int]) -> str:
@@ -292,8 +292,8 @@ def _are_shares(data: Inspection, models: Sequence[Sequence[str]]) -> bool:
 
 def _choose_one_score(data: Inspection, facts: Sequence[Facts]) -> None:
     """Choose the scores that rank rows, one per model, and a predicted class."""
-    found = data.find("score", facts)
-    scores, others = list(found.columns), [f.name for f in found.others]
+    candidates = data.find("score", facts)
+    scores, others = list(candidates.columns), [f.name for f in candidates.others]
     predictions = data.find("prediction", facts).columns
     predictions = [f for f in predictions if f not in scores and f.distinct <= 2][:1]
     if len(data.classes) == 2:
@@ -348,17 +348,17 @@ def _choose_positive(data: Inspection, scores: Sequence[Facts]) -> None:
     data.add("positive", str(data.positive), f"{share} of the labels; {reason}")
 
 
-def _add_others(data: Inspection, by_role: Mapping[str, Found], slices: Found) -> None:
+def _add_others(data: Inspection, by_role: Mapping[str, Candidates], slices: Candidates) -> None:
     """Add the slices, and the roles of one column besides label, score and prediction."""
-    for role, found in by_role.items():
-        if not found.columns or (role == "query" and not data.task_facts.has_queries):
+    for role, candidates in by_role.items():
+        if not candidates.columns or (role == "query" and not data.task_facts.has_queries):
             continue
-        first = found.columns[0]
-        reason = found.reason.format(describe_values(first))
+        first = candidates.columns[0]
+        reason = candidates.reason.format(describe_values(first))
         if role == "key" and not data.given.get("key") and not first.is_exact:
             reason += f"; --key {first.name} counts repeats"
         data.single[role] = first.name
-        data.add(role, first.name, reason, [f.name for f in found.others])
+        data.add(role, first.name, reason, [f.name for f in candidates.others])
     used = {*data.single.values(), *data.scores.values(), *data.predictions.values()}
     if left := [f for f in (*slices.columns, *slices.others) if f.name not in used]:
         data.single["slices"] = left[0].name

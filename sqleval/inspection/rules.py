@@ -172,7 +172,7 @@ RULES = (
 )  # fmt: skip
 
 
-class Found(NamedTuple):
+class Candidates(NamedTuple):
     """The columns that probably have a role, those that might have it, and the reason."""
 
     columns: Sequence[Facts] = ()
@@ -180,17 +180,17 @@ class Found(NamedTuple):
     reason: str = "{}"
 
 
-def find(role: str, facts: Sequence[Facts]) -> Found:
+def find(role: str, facts: Sequence[Facts]) -> Candidates:
     """Return the columns of a role, chosen by the first rule that some column meets."""
     predicted = {_PREDICTED.sub("", f.name.lower()) for f in facts if _PREDICTION.fullmatch(f.name)}
-    left, chosen, others = list(facts), Found(), dict[str, Facts]()
+    left, chosen, others = list(facts), Candidates(), dict[str, Facts]()
     for rule in (each for each in RULES if each.role == role):
         meet = [f for f in left if rule.meets(f, predicted)]
         if rule.takes == "none":
             left = [f for f in left if not rule.meets(f, predicted)]
             continue
         if meet and not chosen.columns and (rule.takes != "alone" or len(meet) == 1):
-            chosen = Found(meet if rule.takes == "all" else meet[:1], reason=rule.reason)
+            chosen = Candidates(meet if rule.takes == "all" else meet[:1], reason=rule.reason)
         if rule.is_other or not chosen.columns:
             others.update((f.name, f) for f in meet)
     names = {f.name for f in chosen.columns}

@@ -40,8 +40,8 @@ class Settled(NamedTuple):
 
 def is_task_open(job: Job) -> bool:
     """Whether neither the job file nor its roles determine the task."""
-    given = (job.task, job.qid, job.score, job.positive, job.from_state)
-    return all(each is None for each in given)
+    deciding = (job.task, job.qid, job.score, job.positive, job.from_state)
+    return all(each is None for each in deciding)
 
 
 def must_settle(job: Job) -> bool:
