@@ -48,7 +48,7 @@ def compare(
     lazy = sqleval.scan(source, **roles).compare(metrics, **{"replicates": 100} | options)
     found = lazy.collect()
     assert found.schema == lazy.collect_schema()
-    # Whatever has no test says why.
+    # Every row without a test has a note that says why.
     assert found.filter(pl.col("p_value").is_null())["note"].null_count() == 0
     assert found["method"].null_count() == 0
     assert found["verdict"].null_count() == 0

@@ -36,7 +36,7 @@ def divide(rows: pl.DataFrame, area: str) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 
 def test_rates_have_the_score_test_and_holms_correction() -> None:
-    """As statsmodels has them; Newcombe's interval is that of two independent rates."""
+    """Values equal statsmodels; the interval is Newcombe's for two independent rates."""
     found = compare()
     assert found.select("model", "baseline").rows() == [(e, "all other rows") for e in AREAS]
     p_values: list[float] = []
@@ -109,7 +109,7 @@ WRONG: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"model": "g"}, RequestError, "baseline=, model= and key= are for models"),
     ({"groups": "are"}, RequestError, "groups='are': no such column .*did you mean 'area'"),
     ({"groups": "k"}, RequestError, "groups='k' has 900 values; up to 50 groups are compared"),
-    ({"groups": "g"}, DataError, "groups='g' is NULL in some rows, which have none then"),
+    ({"groups": "g"}, DataError, "groups='g' is NULL in some rows, and each row needs one"),
     ({"roles": {"by": "area"}}, RequestError, "by='area' is the column of groups=, whose rows"),
     ({"roles": {"by": "fold", "sets": "overall"}}, RequestError, "groups= goes with plain slice"),
     ({"roles": {"score": {"a": "a", "b": "b"}}}, RequestError, "groups= is for one score"),

@@ -1,4 +1,4 @@
-"""What a comparison takes, what it refuses, and what it says where there is no test."""
+"""Inputs that a comparison takes or refuses, and its notes if there is no test."""
 
 import sys
 import warnings
@@ -19,7 +19,7 @@ from tests.support.comparison import assert_frame_equal
 from .data import LONG, MODELS, ROWS, compare, compare_one
 
 METRICS = ["roc_auc", "log_loss", "accuracy", "f1", "average_precision"]
-#: Without those of the bootstrap, each of which takes longer than all others.
+#: Metrics without the bootstrap, which takes longer than all of these.
 CLOSED = METRICS[:3]
 TWO = {"score": {"a": "a", "b": "b"}}
 
@@ -160,7 +160,7 @@ def test_unmatched_rows_are_counted() -> None:
 
 
 def count_warnings(collect: Callable[[], Any]) -> tuple[pl.DataFrame, int]:
-    """Return a result, and how often rows without a label were warned of."""
+    """Return a result, and the number of warnings about rows without a label."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UnmatchedRows)
         return collect(), len(caught)
@@ -215,14 +215,14 @@ def test_models_are_judged_on_the_same_rows(test: str | None) -> None:
     expected = compare(kept, metrics, TWO | {"by": "g"}, test=test)
     assert_frame_equal(found.drop("n_dropped"), expected.drop("n_dropped"))
     assert found.filter(metric="roc_auc")["n_dropped"].sum() == 400 - kept.height
-    # Rows without a label are nobody's.
+    # Rows without a label count for no model.
     late = gaps.with_columns(y=pl.when(pl.col("k") < 200).then("y"))
     row = compare_one(late, "accuracy", scan={"nulls": "drop"}, test=test)
     assert (row["n"], row["n_dropped"]) == (160, 240)
 
 
 def test_labels_of_any_kind_are_the_same() -> None:
-    # Of the bootstrap f1 alone: it reads the label of scores as that of decisions.
+    # Only f1 for the bootstrap, which reads labels alike for scores and for decisions.
     metrics = [*CLOSED, "f1"]
     expected = compare(ROWS, metrics)
     texts = ROWS.with_columns(y=pl.when(y=1).then(pl.lit("it's")).otherwise(pl.lit("no")))
@@ -241,7 +241,7 @@ def test_scores_of_any_kind_are_the_same() -> None:
     decimal = ROWS.with_columns(pl.col("a", "b", "c").cast(pl.Decimal(10, 2)))
     closed = expected.filter(pl.col("metric") != "f1(threshold=0.3)")
     assert_frame_equal(compare(decimal, ["roc_auc", "accuracy(threshold=0.3)"]), closed)
-    # 0.3 as FLOAT is not 0.3 as DOUBLE, and 3e-05 is not a DECIMAL.
+    # 0.3 as FLOAT differs from 0.3 as DOUBLE, and 3e-05 is no DECIMAL.
     for factor, threshold in ((1.0, 0.3), (1e-4, 3e-05)):
         small = ROWS.with_columns((pl.col("a", "b", "c") * factor).cast(pl.Float32))
         names = ["roc_auc", f"f1(threshold={threshold})", f"accuracy(threshold={threshold})"]
@@ -304,8 +304,8 @@ EDGES = pl.concat(
     {"alternative": "less"}, {"paired": False},
 ])  # fmt: skip
 def test_slices_without_a_test_say_why(options: dict[str, Any]) -> None:
-    # Neither side nor margin have a part in the bootstrap. Scores of different rows are those of
-    # intervals: f1 alone stands for the bootstrap there.
+    # The bootstrap does not depend on side or margin: they are tested in closed form. For different
+    # rows, f1 alone stands for the bootstrap.
     metrics = METRICS if "test" in options else METRICS[:4]
     if {"margin", "alternative"} & set(options):
         metrics = CLOSED
@@ -365,7 +365,7 @@ def test_empty_inputs(by: Any) -> None:
     where = compare(EDGES, metrics, TWO | {"by": by, "where": "a > 2"})
     assert_frame_equal(where, found)
     if by:
-        return  # slices of no rows are none, however they came to be left out
+        return  # slices without rows are missing, for whatever reason
     gaps = EDGES.with_columns(a=pl.lit(None, pl.Float64))
     left_out = compare(gaps, metrics, TWO | {"by": by, "nulls": "drop"})
     assert left_out["p_value"].null_count() == left_out.height
@@ -396,7 +396,7 @@ def test_verdicts_in_words() -> None:
     assert auc == (
         f"good is better than bad by {row['difference']:.3g} [{row['low']:.3g}, {row['high']:.3g}]"
     )
-    # The interval is that of the size that the words name.
+    # The interval belongs to the size in the sentence.
     row = found.row(1, named=True)
     assert row["difference"] < 0
     assert loss == (
@@ -427,13 +427,13 @@ def test_one_sided_verdicts(
 ) -> None:
     """A difference that points the other way than the alternative is not an equality.
 
-    Each side with one of the tests: all give their statistic to the same function.
+    One test per side is enough, because all tests pass their statistic to the same function.
     """
     rng = np.random.default_rng(2)
     label = np.tile([0, 1], 60)
     rows = pl.DataFrame({"y": label, "a": rng.uniform(0.2, 0.6, 120),
         "b": np.clip(label + rng.normal(0, 0.4, 120), 0.1, 0.9)})  # fmt: skip
-    # Of the third neither higher nor lower values are better.
+    # For the third metric, neither higher nor lower is better.
     metrics = ["roc_auc", "log_loss", "pcoc"]
     call: dict[str, Any] = {"alternative": side, "test": test}
     for baseline, expected in (("a", found), ("b", other)):
@@ -496,7 +496,7 @@ def test_states_of_periods_are_compared_within_the_bounds_of_their_bins() -> Non
         values = sqleval.from_state(state.collect(), by="m").evaluate("roc_auc").collect()
         bounds = float((values["high"] - values["low"]).sum()) / 2
         assert abs(of_auc["difference"] - exact["difference"][0]) <= bounds + 1e-12
-        # An interval of the exact difference, and what the bins leave open on both sides.
+        # The interval of the exact difference, widened on both sides by the bounds of the bins.
         plain = exact["high"][0] - exact["low"][0]
         assert of_auc["high"] - of_auc["low"] == pytest.approx(plain + 2 * bounds, rel=0.2)
         assert of_auc["p_value"] >= exact["p_value"][0] * (bins < 9)

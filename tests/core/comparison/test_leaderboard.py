@@ -73,7 +73,7 @@ def test_long_tables_folds_and_undefined_slices() -> None:
     over = {"over": "fold"}
     folds = rank(ROWS, "roc_auc(average='macro')", over, test="corrected_t")
     assert folds["method"][1] == "corrected resampled t-test over folds"
-    # The rank is by the value over all rows, and the test of the mean over folds.
+    # Models are ranked by the value over all rows; the test compares means over folds.
     with pytest.raises(RequestError, match="name an average"):
         rank(ROWS, "roc_auc", over, test="corrected_t")
     pooled = rank(ROWS, "roc_auc", over)["note"].to_list()

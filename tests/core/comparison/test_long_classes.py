@@ -18,7 +18,7 @@ LABEL = RNG.choice(CLASSES, N)
 
 
 def draw(model: str, strength: float) -> pl.DataFrame:
-    """Return the scores of a model, one a class."""
+    """Return the scores of a model, one per class."""
     logits = RNG.normal(size=(N, 3)) + strength * (LABEL[:, None] == np.array(CLASSES))
     shares = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
     columns = {name: shares[:, i] for i, name in enumerate(CLASSES)}

@@ -1,4 +1,4 @@
-"""Comparisons over folds: each test compares what is named, or says what it compares."""
+"""Comparisons over folds: each test compares the named metric, or notes what it compares."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from tests.support.commands import run
 
 from .data import ROWS, compare, compare_one
 
-#: Areas of 0.75 in both folds; of all rows, that of a is 0.625.
+#: Both folds have areas of 0.75; over all rows, the area of a is 0.625.
 FOLDS = pl.DataFrame(
     {
         "fold": [1] * 4 + [2] * 4,
@@ -51,7 +51,7 @@ def test_a_pooled_metric_says_so() -> None:
         assert "pooled" not in methods[MACRO]
         for name in ("roc_auc", "accuracy"):
             assert methods[name].endswith("pooled over 2 folds")
-    # One fold is all rows, and slices have folds of their own.
+    # A single fold is not pooled; each slice counts its own folds.
     one = sqleval.scan(FOLDS.filter(fold=1), label="y", score="a", **OVER)
     assert one.evaluate("roc_auc").collect()["method"].to_list() == ["rows"]
     sliced = FOLDS.with_columns(g=pl.Series([1, 1, 1, 1, 2, 2, 1, 1]))
@@ -97,7 +97,7 @@ def test_models_of_different_rows_have_folds() -> None:
         mean = np.mean([roc_auc_score(each["y"], each["p"]) for _, each in parts])
         assert value == pytest.approx(mean)
     assert row["p_value"] is not None
-    # Equal rows are drawn for each model by itself, so that equal models differ by chance.
+    # Rows are drawn separately for each model, so that equal models differ by chance.
     same = pl.concat(ROWS.select("y", "fold", p="a", m=pl.lit(name)) for name in "ab")
     lazy = sqleval.scan(same, label="y", score="p", **OVER).compare(
         MACRO, model="m", paired=False, replicates=100

@@ -107,7 +107,7 @@ def test_models_in_rows_are_matched_by_key_or_are_different_rows() -> None:
 
 
 def test_values_that_are_missing_for_a_model_leave_the_query_to_both() -> None:
-    """Rows without a value of both models are left out, and so may be a query."""
+    """Rows without a value of both models are left out, and with them perhaps a query."""
     rows = RANKED.with_columns(b=pl.when(pl.col("q") != 7).then("b"))
     row = compare(rows, roles={"score": TWO, "nulls": "drop"})
     rest = list_differences(RANKED.filter(pl.col("q") != 7))

@@ -90,7 +90,7 @@ def test_one_model_and_a_like_one_of_different_rows() -> None:
     accuracy = float((rows["p"] == rows["y"]).mean())
     expected = samplesize_proportions_2indep_onetail(0.02, accuracy, 0.8)
     assert found["method"].item() == "binomial; two models alike, different rows"
-    # The formula has the rates of both hypotheses, and here there is one.
+    # The formula uses the rates of both hypotheses; the code uses one.
     assert found["rows_needed"].item() == pytest.approx(expected, rel=0.05)
     by_hand = find_rows(np.sqrt(2 * accuracy * (1 - accuracy)), 0.02, 0.8, "two-sided")
     assert found["rows_needed"].item() == by_hand

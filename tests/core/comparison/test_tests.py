@@ -119,7 +119,7 @@ def test_tests_of_row_losses_are_those_of_scipy(name: str, side: str) -> None:
     ends = expected.confidence_interval(0.95)
     assert (row["low"], row["high"]) == pytest.approx((ends.low, ends.high))
     row = compare_one(ROWS, name, test="wilcoxon", alternative=side)
-    # Differences that are equal but for rounding are ties.
+    # Differences that are equal except for rounding are ties.
     expected = stats.wilcoxon(own, baseline, method="asymptotic", alternative=side)
     assert row["p_value"] == pytest.approx(expected.pvalue, rel=0.05)
     assert (row["low"], row["high"]) == (None, None)
@@ -142,7 +142,7 @@ def test_regression_models() -> None:
     drawn = [np.sqrt((each[picks] ** 2).mean(axis=1)) for each in errors]
     half = stats.norm.ppf(0.975) * np.std(drawn[0] - drawn[1])
     assert (row["high"] - row["low"]) / 2 == pytest.approx(half, rel=0.16)
-    # Of so many rows the numbers are rounded, but not their errors, which are small beside them.
+    # With so many rows numbers are rounded, but not their much smaller errors.
     large = pl.concat([rows.with_columns(pl.all() * 0.1 + 900)] * 11)
     drawn = compare(large, "mse", scan, test="bootstrap", replicates=100).row(0, named=True)
     assert "scores of 9 bits" in drawn["method"]
@@ -154,14 +154,14 @@ def test_regression_models() -> None:
 
 
 def compute_f1(label: np.ndarray, score: np.ndarray) -> float:
-    """Return F1 as scikit-learn does, whose checks of each input take most of its time."""
+    """Return scikit-learn's F1 without its checks of the input, which take most of the time."""
     decided = score >= 0.5
     return 2 * (label * decided).sum() / (label.sum() + decided.sum())
 
 
 @cache
 def draw_statistics(name: str) -> list[np.ndarray]:
-    """Return a metric of rows drawn 200 times: of b, of a, and of a on other rows."""
+    """Return a metric of 200 samples of rows: for b, for a, and for a on other rows."""
     rng = np.random.default_rng(2)
     label, a, b = arrays(ROWS, "y", "a", "b")
     rows, others = rng.integers(0, 400, (2, 200, 400))
@@ -175,7 +175,7 @@ def draw_statistics(name: str) -> list[np.ndarray]:
     ("name", "paired"), [("f1", True), ("f1", False), ("average_precision", True)]
 )
 def test_the_bootstrap_is_that_of_drawn_rows(name: str, paired: bool) -> None:
-    """Scores of different rows are those of `test_different_rows_per_model`."""
+    """For scores of different rows, see `test_different_rows_per_model`."""
     row = compare_one(ROWS, name, replicates=400, paired=paired)
     label, b = arrays(ROWS, "y", "b")
     assert compute_f1(label, b) == pytest.approx(f1_score(label, b >= 0.5))
@@ -190,12 +190,12 @@ def test_the_bootstrap_is_that_of_drawn_rows(name: str, paired: bool) -> None:
 
 
 def test_biases_of_two_models_are_in_the_interval() -> None:
-    """Replicates of a maximum are too high; whether by as much for both models is not known."""
+    """Replicates of a maximum are too high, but perhaps not equally for both models."""
     few = ROWS.filter((pl.col("y") == 0) | (pl.col("k") % 12 == 0))
     row = compare_one(few, "ks", replicates=300)
     assert row["note"] == "few rows of a class: the test may find a difference too often"
     df = few["y"].sum() - 1
-    # The p-value is that of the end of the interval: 0 is as far from it in standard errors.
+    # The p-value belongs to an end of the bias interval, from which 0 is as far in standard errors.
     assert row["p_value"] == pytest.approx(2 * stats.t.sf(abs(row["statistic"]), df))
     half = (row["high"] - row["low"]) / 2
     middle = (row["high"] + row["low"]) / 2
@@ -211,7 +211,7 @@ def test_few_rows_of_a_class_are_noted() -> None:
     assert row["method"] == "DeLong, paired"
     assert (row["low"], row["high"]) == (-1, 1)
     row = compare_one(ROWS.head(12), "recall", ci=0.999999, replicates=100)
-    assert (row["low"], row["high"]) == (-1, 1)  # no difference of two shares is larger
+    assert (row["low"], row["high"]) == (-1, 1)  # two shares cannot differ by more
 
 
 def test_slices_without_a_row_of_every_model_say_so() -> None:
@@ -242,7 +242,7 @@ def test_clusters_of_equal_size_have_the_t_test_of_their_means() -> None:
         assert (row["low"], row["high"]) == pytest.approx((ends.low, ends.high))
         assert row["method"] == f"paired jackknife, {clusters} blocks of clusters"
         assert str(row["note"]).startswith("few clusters: they count as 6.0 ") == (clusters == 6)
-        # Draws of whole clusters vary as much, but for the (G - 1) / G of the bootstrap.
+        # Draws of whole clusters vary as much, except for the bootstrap's (G - 1) / G.
         drawn = compare_one(grouped, "accuracy", cluster="u", test="bootstrap", replicates=400)
         half = np.sqrt((clusters - 1) / clusters) * (row["high"] - row["low"])
         assert drawn["high"] - drawn["low"] == pytest.approx(half, rel=0.15)
@@ -255,7 +255,7 @@ def test_clusters_of_equal_size_have_the_t_test_of_their_means() -> None:
     ("roc_auc", roc_auc_score), ("f1", lambda y, p: f1_score(y, p >= 0.5)),
 ])  # fmt: skip
 def test_clusters_are_left_out_in_turn(name: str, statistic: Any, paired: bool) -> None:
-    """Against scikit-learn without each cluster, and degrees of freedom from matrices."""
+    """Compare with scikit-learn without each cluster; degrees of freedom come from matrices."""
     rng = np.random.default_rng(8)
     unequal = pl.Series(rng.integers(0, 8, 300) // rng.integers(1, 9, 300))
     own = base = draw_models(300).with_columns(u=unequal)
@@ -263,7 +263,7 @@ def test_clusters_are_left_out_in_turn(name: str, statistic: Any, paired: bool) 
     if paired:
         row = compare_one(own, name, **options)
     else:
-        # Rows of another time, of which some clusters have none, and others are new.
+        # Rows of another time: some clusters have no rows there, and others are new.
         base = draw_models(200, 3).with_columns(u=pl.Series(rng.integers(4, 10, 200)))
         parts = (("a", base), ("b", own))
         long = pl.concat(f.select("y", "u", p=model, model=pl.lit(model)) for model, f in parts)
@@ -356,7 +356,7 @@ def test_the_corrected_t_test_of_folds() -> None:
         assert row["p_value"] == pytest.approx(2 * stats.t.sf(abs(row["statistic"]), 5))
         half = stats.t.ppf(0.95, 5) * stderr
         assert row["high"] - row["low"] == pytest.approx(2 * half)
-        # Value, difference and interval are of the mean over folds, not of all rows at once.
+        # Value, difference and interval belong to the mean over folds, not to all rows pooled.
         assert (row["low"] + row["high"]) / 2 == pytest.approx(row["difference"])
         assert row["value"] == pytest.approx(values[:, i].mean())
         assert row["baseline_value"] == pytest.approx(values[:, 0].mean())
@@ -373,14 +373,14 @@ def test_a_metric_and_its_mean_over_folds_have_one_test() -> None:
 
 @pytest.mark.parametrize("test", ["corrected_t", "friedman", "nemenyi"])
 def test_rows_without_a_fold_or_a_score_are_dropped(test: str) -> None:
-    """As if they were not there, and counted; a table with a row per model too."""
+    """Dropped rows are counted, and change no value; also in a table with a row per model."""
     rows = ROWS.with_columns(
         fold=pl.when(pl.col("k") % 10 != 0).then("fold"),
-        # A fold is evaluated on the same rows for all models.
+        # All models are evaluated on the same rows of a fold.
         b=pl.when(pl.col("k") % 7 != 0).then("b"),
     )
     whole = rows.drop_nulls(["fold", "b"])
-    # Nor are they in the mean over the folds of all slices.
+    # The mean over the folds of all slices leaves them out, too.
     scan: dict[str, Any] = {"over": "fold", "by": "g", "sets": "overall"}
     # The tests read the same values of folds, whatever the metric.
     metrics = ["roc_auc", "log_loss", "f1"] if test == "corrected_t" else ["roc_auc"]
@@ -390,7 +390,7 @@ def test_rows_without_a_fold_or_a_score_are_dropped(test: str) -> None:
     assert overall["n_dropped"].unique().to_list() == [rows.height - whole.height]
     assert_frame_equal(found.drop("n_dropped"), expected.drop("n_dropped"))
     if test != "corrected_t":
-        return  # what follows is the same for all tests
+        return  # the rest is the same for all tests
     long = rows.unpivot(["a", "b", "c"], index=["k", "y", "fold", "g"], variable_name="m",
         value_name="p")  # fmt: skip
     keyed = {"score": "p", "nulls": "drop"} | scan
@@ -441,7 +441,7 @@ def test_folds_without_a_test_say_why() -> None:
     whole = "no test: a fold has all rows (of its repeat), so that no others train"
     few = ROWS.head(12).with_columns(fold=pl.int_range(12) % 3)
     assert explain(ROWS.with_columns(b="a")) == f"{alike}; mean over 6 folds"
-    # The differences of equal losses have rounding errors, which depend on the rows of the fold.
+    # Differences of equal losses have rounding errors that depend on the rows of the fold.
     equal = few.with_columns(a=0.3, b=0.6, y=pl.int_range(12) // 3 % 2)
     assert explain(equal) == f"{alike}; mean over 3 folds"
     assert explain(ROWS.with_columns(fold=1)) == "no test: 1 fold with a value"
@@ -464,7 +464,7 @@ def test_friedman_and_nemenyi_over_data_sets() -> None:
     assert found["p_value"].to_list() == pytest.approx(p_values.tolist(), rel=1e-3)
     critical = stats.studentized_range.ppf(0.95, 3, np.inf) / np.sqrt(2) * np.sqrt(12 / 36)
     assert f"differ if by {critical:.3g} or more" in found["note"][0]
-    # A loss ranks the other way round: the same p-values, as losses only turn the ranks.
+    # Losses only reverse the ranks, so the p-values are the same.
     lower = compare(ROWS, "log_loss", {"over": "fold"}, test="nemenyi")
     assert (np.sign(lower["statistic"]) == -np.sign(lower["difference"])).all()
 
@@ -478,12 +478,12 @@ def test_equivalence_and_non_inferiority() -> None:
         shown = "is equivalent to" if p_value < 0.05 else "is not shown equivalent to"
         assert f"b {shown} a within {margin:g}" in row["verdict"]
         assert (-margin < row["low"] and row["high"] < margin) == (p_value < 0.05)
-        # Lower is better: not inferior is a difference below the margin.
+        # Lower is better, so non-inferiority means a difference below the margin.
         row = compare_one(ROWS, "brier_score", margin=margin, alternative="greater")
         one = stats.ttest_rel(own, baseline + margin, alternative="less")
         assert row["p_value"] == pytest.approx(one.pvalue, rel=0.05, abs=1e-12)
         assert (row["low"], row["high"] < margin) == (-np.inf, row["p_value"] < 0.05)
-    # By prevalence, one of the default metrics, no model can be inferior: it is left out.
+    # The default metric prevalence is left out, because no direction of it is better.
     sqleval.scan(ROWS, label="y", score=MODELS).compare(margin=0.1, alternative="greater")
     metrics, two = ["roc_auc", "accuracy", "f1", "error_rate"], {"score": {"a": "a", "b": "b"}}
     for options, verdict in (
@@ -512,7 +512,7 @@ def test_p_values_are_adjusted_over_slices(monkeypatch: pytest.MonkeyPatch) -> N
             assert part["p_adjusted"].to_list() == pytest.approx(expected.tolist()), (adjust, key)
 
 
-#: One of each test; gini and error_rate are against their references above.
+#: One metric per test; gini and error_rate are compared with references above.
 ALL = ["roc_auc", "log_loss", "accuracy", "f1"]
 
 
@@ -568,7 +568,7 @@ def test_different_rows_per_model() -> None:
     )
     scan = {"score": "p"}
     row = compare(rows, "roc_auc", scan, model="m", paired=False, replicates=300).row(0, named=True)
-    # In alphabetical order: the first one is the baseline.
+    # The baseline is the first model in alphabetical order.
     assert (row["baseline"], row["model"], row["n"]) == ("after", "before", 500)
     variance = 0.0
     for part, name in ((first, "a"), (second, "c")):
@@ -596,7 +596,7 @@ def test_multiclass_models() -> None:
     picks = rng.integers(0, 300, (300, 300))
 
     def average_f1(guess: np.ndarray) -> np.ndarray:
-        # As scikit-learn, whose checks of each input take most of its time.
+        # Like scikit-learn's, but without its checks of the input, which take most of the time.
         pairs = [(truth[picks] == name, guess[picks] == name) for name in "xyz"]
         hits = [2 * (t & g).sum(axis=1) / (t.sum(axis=1) + g.sum(axis=1)) for t, g in pairs]
         return np.mean(hits, axis=0)
@@ -615,12 +615,12 @@ def test_filters_and_columns_of_a_lazy_comparison() -> None:
     lazy = bound.compare(["roc_auc", "f1"], replicates=100)
     found = lazy.collect()
     assert list(found.columns) == ["g", *COLUMNS]
-    # As in other results: slice by slice, and within model by model.
+    # As in other results, rows are sorted by slice, then by model.
     slices = [("s", "b"), ("s", "c"), ("t", "b"), ("t", "c"), (None, "b"), (None, "c")]
     assert found.select("g", "model").unique(maintain_order=True).rows() == slices
     assert found["metric"].to_list() == ["roc_auc", "f1"] * 6
     assert_frame_equal(lazy.filter(g="s").collect(), found.filter(g="s"))
-    # What no slice key says is found by Polars: the metric with the bootstrap is left out.
+    # Polars applies conditions that are not on slice keys; without the metric of the bootstrap.
     lazy = bound.compare(["roc_auc", "accuracy"], replicates=100)
     other = lazy.collect()
     is_worse = pl.col("p_adjusted") < 0.05
@@ -629,7 +629,7 @@ def test_filters_and_columns_of_a_lazy_comparison() -> None:
         lazy.select("verdict", "p_value").collect(), other.select("verdict", "p_value")
     )
     assert_frame_equal(lazy.head(3).collect(), other.head(3))
-    # Rows of a slice alone give the values of the slice.
+    # The rows of a slice by themselves give the values of the slice.
     alone = compare(ROWS.filter(g="s"), ["roc_auc", "f1"], adjust=None)
     kept = ["metric", "model", "difference", "low", "high", "p_value"]
     assert_frame_equal(alone.select(kept), found.filter(g="s").select(kept), rel_tol=1e-9)

@@ -25,7 +25,7 @@ def compare(rows: pl.DataFrame, metrics: Any, scan: Any = None, **options: Any) 
 
 
 def decide(**right: tuple[int, int]) -> pl.DataFrame:
-    """Return rows of which each model gets so many right, of how many."""
+    """Return rows with a number of right predictions, and of rows, per model."""
     return pl.concat(
         pl.DataFrame({"y": [1] * n, "p": [1] * hits + [0] * (n - hits), "m": [name] * n})
         for name, (hits, n) in right.items()
@@ -47,7 +47,7 @@ def test_rates_have_the_interval_of_newcombe() -> None:
     chi_square = stats.chi2_contingency([[56, 14], [48, 32]], correction=False)
     assert found["p_value"].to_list() == pytest.approx([chi_square.pvalue] * 3)
     assert found["n"].to_list() == [150] * 3
-    # Of several classes, too.
+    # Also with several classes.
     classes = rows.with_columns(pl.col("y", "p").replace_strict({0: "u", 1: "v"}))
     several = compare(classes, "accuracy", DECIDED | {"task": "multiclass"})
     assert several["low"].to_list() == [found["low"][0]]
@@ -152,7 +152,7 @@ def test_slices_and_models_as_columns() -> None:
     ]  # fmt: skip
     paired = wide.compare(metrics, replicates=100).collect()
     assert found["value"].to_list() == pytest.approx(paired["value"].to_list())
-    # A model without rows of a slice.
+    # A model has no rows in a slice.
     some = compare(
         long.filter((pl.col("m") == "a") | (pl.col("g") == "s")), metrics[:3], {"by": "g"}
     )

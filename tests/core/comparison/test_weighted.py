@@ -56,7 +56,7 @@ def test_means_have_the_robust_error_of_a_weighted_regression() -> None:
 
 
 def test_areas_have_the_error_of_their_derivatives() -> None:
-    """The linearised variance is the sum of squares of what each weight adds to the difference."""
+    """The linearised variance sums the squared contributions of the rows to the difference."""
     rows = WEIGHTED.head(120)
     y, w = rows["y"].to_numpy(), rows["v"].to_numpy()
 
@@ -88,7 +88,7 @@ def test_rates_have_a_score_test() -> None:
     assert found["p_value"].to_list() == pytest.approx([stats.chi2.sf(expected, 1)] * 2, rel=1e-8)
     assert found["difference"][0] == pytest.approx((w * apart).sum() / w.sum())
     assert found["low"][0] == pytest.approx(-found["high"][1])
-    # Of equal weights it is McNemar's test, which has no continuity correction then.
+    # With equal weights it equals McNemar's test without the continuity correction.
     equal = compare(WEIGHTED, "accuracy", TWO | {"weight": "one"}).row(0, named=True)
     table = [[0, (apart < 0).sum()], [(apart > 0).sum(), 0]]
     reference = mcnemar(table, exact=False, correction=False)
@@ -143,7 +143,7 @@ def test_different_rows_have_the_errors_of_both_intervals() -> None:
     assert find_stderr(losses) == pytest.approx(np.sqrt(variance), rel=1e-9)
     p_value = 2 * stats.t.sf(abs(losses["statistic"]), variance**2 / degrees)
     assert losses["p_value"] == pytest.approx(p_value, rel=1e-8)
-    # Newcombe's interval is made of those of both rates.
+    # Newcombe's interval combines the intervals of both rates.
     apart = sqleval.scan(WEIGHTED, **roles, by="group").evaluate("accuracy", ci=0.95).collect()
     base, own = apart.sort("group").to_dicts()
     low = own["value"] - base["value"]
@@ -196,7 +196,7 @@ def test_one_class_no_weight_and_no_difference() -> None:
     assert alike["note"][0] == "no test: both models rank the rows alike"
     single = compare(WEIGHTED.head(1), ["log_loss"], TWO)
     assert single["note"].item().startswith("no test: one row")
-    # One row counts for nearly all: the effective number is below 20 in each class.
+    # One row has nearly all weight: the effective number is below 20 in each class.
     heavy = WEIGHTED.with_columns(v=pl.when(pl.col("k") < 4).then(1e4).otherwise("v"))
     assert "few rows of a class" in compare(heavy, "roc_auc", TWO)["note"].item()
 

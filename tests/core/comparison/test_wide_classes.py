@@ -1,4 +1,4 @@
-"""Several models with a column for each class: each value is that of the model alone."""
+"""Several models with a column for each class have the same values as each model by itself."""
 
 import json
 import shlex
@@ -26,7 +26,7 @@ N = 180
 RNG = np.random.default_rng(11)
 PLACES = RNG.integers(0, 3, N)
 METRICS = ["log_loss", "brier_score", "roc_auc(average='macro')", "accuracy", "f1(average='macro')"]
-#: The values of a label, and the classes as score= names them.
+#: The values of a label, and the classes in score=.
 LABELS: dict[str, tuple[Any, list[Any]]] = {
     "integer": (pl.Series(range(3)), [0, 1, 2]),
     "integers as texts": (pl.Series(range(3)), ["0", "1", "2"]),
@@ -157,7 +157,7 @@ def test_a_float_of_single_precision_beside_a_double() -> None:
     names = [f"lstm_{i}" for i in range(3)]
     rows = ROWS.with_columns(pl.col(names).cast(pl.Float32))
     found = evaluate(rows)
-    # In a long table all scores are DOUBLE, whose sums are expected to be as exact.
+    # In a long table all scores are DOUBLE, so the tolerance for their sums is smaller.
     expected = evaluate_long(lengthen(rows)).select(found.columns)
     assert_frame_equal(found.drop("note"), expected.drop("note"))
     assert found["note"].null_count() == found.height
@@ -224,7 +224,7 @@ def test_each_row_is_a_pair() -> None:
     assert found["statistic"][0] == pytest.approx(expected.statistic)
     assert found["p_value"][0] == pytest.approx(expected.pvalue)
     plain = compare(["log_loss", "accuracy"])
-    # Drawn row by row, and by the rows that one model alone has right.
+    # Tests by drawn rows, and by the rows that only one model gets right.
     low, high = plain.select("low", "high").row(0)
     ends = expected.confidence_interval()
     assert (low, high) == pytest.approx((ends.low, ends.high), abs=0.15 * (ends.high - ends.low))
@@ -346,7 +346,7 @@ def test_a_job_keeps_each_model(tmp_path: Path) -> None:
     values = evaluate(metrics=["accuracy", "log_loss"]).sort("metric", "model")
     assert found["slice"].to_list() == ['{"model":"lstm"}', '{"model":"x.gb"}'] * 2
     assert found["value"].to_list() == pytest.approx(values["value"].to_list(), rel=1e-12)
-    # A column that one model lacks on the next day fails that model.
+    # If one model lacks a column on the next day, only this model fails.
     day = FIRST + timedelta(days=1)
     made.put(ROWS.drop("x.gb_2").with_columns(day=pl.lit(day)))
     done = made.run(backfill=True)

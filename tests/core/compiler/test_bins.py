@@ -45,7 +45,7 @@ def close(found: float | None, expected: float | None, tolerance: float) -> None
 
 
 def drawn(rng: np.random.Generator, kind: int, n: int) -> np.ndarray[Any, Any]:
-    """Return scores with ties, skew, subnormal, negative, both zeros, or huge."""
+    """Return scores with ties or skew, or subnormal, negative, zero (+0, -0) or huge scores."""
     return (
         lambda: rng.normal(20, 2, size=n),
         lambda: np.round(rng.random(n) + 0.4, 1),
@@ -86,11 +86,11 @@ def test_the_exact_value_is_inside_every_bound(weight: str | None, bits: int) ->
     bound = sqleval.scan(frame, label="y", score="p", by="set", weight=weight)
     metrics = [*RANKED, *PLACES]
     exact = bound.evaluate(metrics).collect()
-    # Half of the bins hold both classes at several scores.
+    # Half of the bins hold several scores with both classes.
     kept = frame.with_columns(bin=veltkamp(frame["p"].to_numpy(), 1)).group_by("set", "bin")
     mixed = kept.agg(mixed=(pl.col("y").n_unique() == 2) & (pl.col("p").n_unique() > 1))
     assert mixed["mixed"].mean() > 0.5  # type: ignore[operator]
-    # How wide bins are is a number in the statement, which weights do not change.
+    # The statement holds the width of bins, which weights do not change.
     both = beside(exact, bound.evaluate(metrics, bins=bits).collect())
     outside = (pl.col("exact") < pl.col("low")) | (pl.col("exact") > pl.col("high"))
     unknown = pl.col("exact").is_not_null() & (pl.col("low").is_null() | pl.col("high").is_null())
@@ -102,7 +102,7 @@ def test_the_exact_value_is_inside_every_bound(weight: str | None, bits: int) ->
 
 
 def veltkamp(scores: np.ndarray[Any, Any], bits: int) -> np.ndarray[Any, Any]:
-    """Round to significant bits, an other way: by mantissa and exponent."""
+    """Round to significant bits in another way: by mantissa and exponent."""
     mantissa, exponent = np.frexp(scores)
     return np.ldexp(np.round(mantissa * 2**bits), exponent - bits)
 
@@ -174,7 +174,7 @@ def test_sums_and_decisions_stay_exact(weight: str | None, by: Any) -> None:
     assert exact.select("metric", "n", "note").equals(binned.select("metric", "n", "note"))
     for one, other in zip(exact["value"], binned["value"], strict=True):
         close(other, one, 1e-12)
-    # The sums are added up in another order, and the bounds hold the value of either.
+    # Sums are added in another order, and the bounds contain both values.
     for low, one, high in zip(binned["low"], exact["value"], binned["high"], strict=True):
         if one is not None:
             assert low <= one <= high <= low + 1e-11 * max(1, abs(one))
@@ -201,7 +201,7 @@ def test_the_points_of_a_curve_are_points_of_the_exact_curve() -> None:
 
 @pytest.mark.parametrize("kind", range(7))
 def test_a_tolerance_holds(kind: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    # As of more than 200,000 rows, of which the first 65,536 scores decide the plan and the bins.
+    # Like a source of over 200,000 rows, whose first 65,536 scores decide the plan and the bins.
     monkeypatch.setattr(Source, "is_large", True)
     rng = np.random.default_rng(kind)
     n = 70_000
@@ -211,10 +211,10 @@ def test_a_tolerance_holds(kind: int, monkeypatch: pytest.MonkeyPatch) -> None:
     metrics = ["roc_auc", "average_precision", "ks", "gini", "pr_auc_trapezoid", "best_youden_j"]
     bound = sqleval.scan(frame, label="y", score="p")
     exact = bound.evaluate(metrics).collect()
-    # The first kind with both, each other with one of them, in turn.
+    # The first kind is tested with both, every other kind with one of them in turn.
     for tolerance in (1e-2, 1e-4) if kind == 0 else ((1e-4, 1e-2)[kind % 2],):
         found = bound.evaluate(metrics, tolerance=tolerance).collect()
-        # What has no bounds is exact by another plan, whose sums are rounded in another order.
+        # Metrics without bounds are exact by another plan, which adds sums in another order.
         both = beside(exact, found).with_columns(
             low=pl.col("low").fill_null(pl.col("value") - 1e-12),
             high=pl.col("high").fill_null(pl.col("value") + 1e-12),
@@ -334,7 +334,7 @@ def test_no_rows_and_one(rows: int) -> None:
 
 
 class Counting:
-    """A stream that says how often it was opened."""
+    """A stream that counts how often it was opened."""
 
     def __init__(self, table: pa.Table) -> None:
         self.table, self.opened = table, 0
@@ -351,7 +351,7 @@ class Counting:
 def test_a_stream_has_one_reader() -> None:
     stream = Counting(SCORED.to_arrow())
     bound = sqleval.scan(stream.batches(), label="y", score="p")
-    # Of two that order the rows, and two that add them up, each reads them in its own way.
+    # Two metrics sort the rows and two sum them; each reads the rows differently.
     metrics = ["ks", "average_precision", "log_loss", "expected_calibration_error"]
     found = bound.evaluate(metrics, bins=6).collect()
     assert stream.opened == 1
@@ -417,7 +417,7 @@ def test_every_ranked_metric_is_here() -> None:
         for metric in builtin().relations("metric")
         if builtin().depends_on(metric.name, "score_counts")
     }
-    # Calibration has a way of its own from bins, or needs every score.
+    # Calibration metrics use bins in a special way, or need every score.
     assert every - listed == {"brier_reliability", "brier_resolution", "expected_calibration_error"}
 
 

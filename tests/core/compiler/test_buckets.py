@@ -30,7 +30,7 @@ def run(predictions: Predictions, statement: Statement) -> list[tuple[Any, ...]]
 def compile_buckets(
     predictions: Predictions, names: str | list[str], buckets: Buckets, ci: float | None = None
 ) -> Statement:
-    """Return the statement of metrics or a curve, as an engine of several machines gets it."""
+    """Return the statement of metrics or a curve for an engine of several machines."""
     binding = replace(predictions.binding, dialect="spark")
     first = names if isinstance(names, str) else names[0]
     curve = request.parse_table(first, binding.task)
@@ -40,7 +40,7 @@ def compile_buckets(
 
 
 def assert_close(one: list[tuple[Any, ...]], other: list[tuple[Any, ...]]) -> None:
-    """Assert that rows are equal but for the last digits of numbers."""
+    """Assert that rows are equal except for the last digits of numbers."""
     assert len(one) == len(other)
     for found, expected in zip(one, other, strict=True):
         for left, right in zip(found, expected, strict=True):
@@ -54,7 +54,7 @@ def assert_close(one: list[tuple[Any, ...]], other: list[tuple[Any, ...]]) -> No
 
 
 def list_statements() -> list[tuple[matrix.Call, list[str]]]:
-    """Return each curve, and metrics with the same roles, few at once as all take long to plan."""
+    """Return each curve, and small groups of metrics with the same roles: all take long to plan."""
     return [
         (first, names[start : start + 12])
         for first, names in matrix.together()
@@ -63,7 +63,7 @@ def list_statements() -> list[tuple[matrix.Call, list[str]]]:
 
 
 def group_rows(frame: pl.DataFrame) -> dict[str, list[tuple[Any, ...]]]:
-    """Return the rows of each metric, or of a curve, without what only says how it was computed."""
+    """Return the rows of each metric, or of a curve, without the columns about the computation."""
     names = frame["metric"] if "metric" in frame.columns else ["a curve"] * frame.height
     grouped: dict[str, list[tuple[Any, ...]]] = {}
     rows = frame.drop("method", "_problem", "_notice", strict=False).rows()
@@ -81,7 +81,7 @@ def test_every_metric_and_curve(first: matrix.Call, names: list[str]) -> None:
         compile_buckets(predictions, names, Buckets((0.1, 0.25, 0.3, 0.7), has_ties))
         for has_ties in (False, True)
     ]
-    # Without ranks both are the same statement, which is run once.
+    # Without ranks, both statements are equal, so one is run.
     if statements[0].sql == statements[1].sql:
         assert statements[0].params == statements.pop().params
     for statement in statements:
@@ -119,10 +119,10 @@ def test_no_bucket_has_many_rows(shape: str) -> None:
     names = [cte.name for cte in statement.ctes]
     ctes = statement.ctes[: names.index("predictions") + 1]
     ((most,),) = run(predictions, replace(statement, ctes=ctes, select=largest))
-    # A range is a 32nd of the rows; beyond the last cuts it may be a single bucket.
+    # A range has 1/32 of the rows; outside of the cuts it may be a single bucket.
     assert most < 0.04 * 100_000
     if shape not in ("uniform", "any number"):
-        return  # what is computed from buckets does not depend on the shape
+        return  # results from buckets do not depend on the shape
     ((value, *_),) = run(predictions, statement.narrow(("value",), None))
     expected = predictions.evaluate("roc_auc").collect()["value"].item()
     assert value == pytest.approx(expected, abs=1e-12)
@@ -152,7 +152,7 @@ NEXT_TO_CUTS = [
 def test_scores_next_to_cuts(names: list[str], has_ties: bool) -> None:
     rng = np.random.default_rng(6)
     cuts = CUTS[1:-1] if "calibration" in names[0] else CUTS
-    # The ends of ranges, and of buckets within them, each with its neighbours.
+    # The ends of ranges and of their buckets, each with neighbouring numbers.
     ends = [low + (high - low) * k / 128 for low, high in pairwise(cuts) for k in (0, 1, 64, 127)]
     ends = np.array([*ends, cuts[-1]])
     scores = np.concatenate([np.nextafter(ends, -np.inf), ends, np.nextafter(ends, np.inf)])

@@ -1,4 +1,4 @@
-"""Probabilities of a row that do not sum to 1 are noted where scikit-learn warns of them."""
+"""A note says that probabilities of a row do not sum to 1, when scikit-learn warns, too."""
 
 import warnings
 

@@ -70,7 +70,7 @@ DECIDED = {
     "f1(average='weighted')": lambda frame: over_folds(
         frame, partial(f1, average="weighted"), weigh=True
     ),
-    # Counts of all folds together are the counts of all rows.
+    # The counts of all folds add up to the counts of all rows.
     "f1(average='micro')": partial(f1, average="micro"),
     "accuracy": accuracy,
     "accuracy(average='macro')": lambda frame: over_folds(frame, accuracy, weigh=False),

@@ -1,4 +1,4 @@
-"""A threshold that no probability can reach is noted, as it is most often one of per cents."""
+"""A note says that no probability can reach a threshold, which is usually a per cent value."""
 
 from typing import Any
 

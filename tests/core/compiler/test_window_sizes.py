@@ -1,4 +1,4 @@
-"""What the windows of a statement for many machines see: one task ranks the rows of one window."""
+"""Windows of statements for many machines stay small, as one task sorts a window's rows."""
 
 import json
 import re
@@ -35,7 +35,7 @@ def list_windows(operator: dict[str, Any]) -> Iterator[tuple[int, str]]:
 
 
 def is_distributed(window: str) -> bool:
-    """Whether several tasks compute a window, each for some buckets, levels or strips."""
+    """Whether a window is split over several tasks, by bucket, level or strip."""
     keys = re.search(r"OVER \(PARTITION BY (.*?)(?: ORDER BY .*)?\)", window)
     return keys is not None and not {"bucket", "level", "strip"}.isdisjoint(keys[1].split(", "))
 
@@ -64,14 +64,14 @@ def rows() -> pl.DataFrame:
 def test_no_task_ranks_all_rows(first: matrix.Call, names: list[str], rows: pl.DataFrame) -> None:
     score = MODELS if isinstance(first.roles["score"], dict) else "even"
     predictions = sqleval.scan(rows, label="y", score=score)
-    # Pairs of rows are joined, which takes seconds for these and has no window.
+    # Metrics of pairs join rows, which takes seconds here and has no window.
     windows = run_windows(predictions, [name for name in names if name != "roc_auc_pairs"])
     large = {text: n for n, text in windows if n > LIMIT and not is_distributed(text)}
     assert not large
 
 
 def test_curves_of_many_points_are_compared_in_parts(rows: pl.DataFrame) -> None:
-    # Most rows are negatives of different weights: each is a point of its curve.
+    # Most rows are negatives of different weights, so that each is a point of the curve.
     rng = np.random.default_rng(12)
     weighted = rows.with_columns(
         weight=pl.Series(rng.random(rows.height)),
