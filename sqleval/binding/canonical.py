@@ -40,16 +40,16 @@ def write_canonical(sql: str, kind: str, form: Form, dialect: str = "duckdb") ->
     >>> write_canonical("x", "BIGINT", "number")
     'CAST(x AS VARCHAR)'
     """
-    found = find_type_kind(kind)
+    type_kind = find_type_kind(kind)
     text = f"CAST({sql} AS VARCHAR)"
-    if found == "decimal":
+    if type_kind == "decimal":
         is_whole = re.fullmatch(r"DECIMAL\(\d+,\s*0\)", kind) is not None
         return text if is_whole else f"RTRIM(RTRIM({text}, '0'), '.')"
-    if found in FRACTIONS:
+    if type_kind in FRACTIONS:
         return _write_fraction(sql, text)
-    if found == "boolean" and form == "number":
+    if type_kind == "boolean" and form == "number":
         return f"CASE WHEN {sql} THEN '1' WHEN NOT {sql} THEN '0' END"
-    if found not in TEXTS or form == "text":
+    if type_kind not in TEXTS or form == "text":
         return text
     if form == "number":
         number = f"TRY_CAST({text} AS DOUBLE)"

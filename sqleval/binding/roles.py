@@ -273,11 +273,11 @@ def _arrange_columns(
     """Return the columns of models and of classes in the form of a `Binding`."""
     if not TASKS[task].has_several_classes or columns.role != "score":
         return tuple((str(key), (column,)) for key, column in values.mapped), ()
-    found = [column for _, column in values.mapped]
+    mapped = [column for _, column in values.mapped]
     if not columns.models:
-        return (), tuple(zip(values.classes, found, strict=True))
-    count = len(found) // len(columns.models)
-    parts = [tuple(found[i : i + count]) for i in range(0, len(found), count)]
+        return (), tuple(zip(values.classes, mapped, strict=True))
+    count = len(mapped) // len(columns.models)
+    parts = [tuple(mapped[i : i + count]) for i in range(0, len(mapped), count)]
     merged = map(merge_columns, zip(*parts, strict=True))
     models = tuple(zip(columns.models, parts, strict=True))
     return models, tuple(zip(values.classes[:count], merged, strict=True))

@@ -103,8 +103,8 @@ class Catalogue:
         if alias not in self._paths:
             return False
         homes = (find_home(each).parent for each in (self._paths[alias][0], path))
-        named, own = map(self.folders.index, homes)
-        return named <= own
+        file_place, alias_place = map(self.folders.index, homes)
+        return file_place <= alias_place
 
     def find(self, name: str) -> str | None:
         """Return the name of the file that a name or an alias stands for; None if unknown."""

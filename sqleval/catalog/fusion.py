@@ -83,7 +83,7 @@ def _check_part(part: Relation, before: Sequence[Relation]) -> None:
             message = f"FROM needs the column {lost[0]!r}, which the metric reads"
             raise make_error(part.path, line, message)
     elif read and not part.query.args.get("joins") and _frame(part) != _frame(metric):
-        message = f"FROM, WHERE and GROUP BY must be those of {metric.path.name}"
+        message = f"FROM, WHERE and GROUP BY must be as in {metric.path.name}"
         raise make_error(part.path, line, message)
 
 

@@ -144,8 +144,8 @@ ROLES: dict[str, RoleFacts] = {
     ),
     "count": RoleFacts(
         "counts", "whole",
-        "Column of row counts, or tp=, fp=, fn= and tn= of a confusion matrix, as far as the "
-        "metrics read them.",
+        "Column of row counts, or tp=, fp=, fn= and tn= of a confusion matrix; only the counts "
+        "that the metrics read are needed.",
         metavar="COLUMN|CELL=COLUMN,...", may_be_negative=False, is_size=True, is_kept=False,
     ),
     "query": RoleFacts("qid", "class", "Column of the query of a ranked row."),

@@ -229,7 +229,7 @@ def _check_unique(data: Input, model: Column, key: Column) -> None:
     if duplicates.height:
         text, name, n = duplicates.row(0)
         raise DataError(
-            f"key={key.name!r}: {text!r} stands in {n:,} rows of the model {name!r}; a key names "
+            f"key={key.name!r}: {text!r} is in {n:,} rows of the model {name!r}; a key names "
             "one row of each model"
         )
 

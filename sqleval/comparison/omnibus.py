@@ -71,8 +71,8 @@ def _test(group: pl.DataFrame, names: tuple[str, ...], *, is_area: bool) -> Omni
     values, matrix = np.full(len(names), np.nan), np.zeros((len(names), len(names)))
     for row in group.iter_rows(named=True):
         i, j = at[row["_first"]], at[row["model"]]
-        own, base = _read_values(row, is_area=is_area)
-        values[i], values[j] = base, own
+        value, baseline_value = _read_values(row, is_area=is_area)
+        values[i], values[j] = baseline_value, value
         sizes = (row["stderr"],) if is_area else (row["wins"], row["losses"])
         size = np.nan if None in sizes else float(sum(sizes))
         matrix[i, j] = matrix[j, i] = size**2 if is_area else size
@@ -83,8 +83,8 @@ def _test(group: pl.DataFrame, names: tuple[str, ...], *, is_area: bool) -> Omni
 
 def _read_values(row: Mapping[str, Any], *, is_area: bool) -> tuple[float, float]:
     names = ("model_value", "baseline_value") if is_area else ("hits", "baseline_hits")
-    own, base = (np.nan if row[name] is None else float(row[name]) for name in names)
-    return own, base
+    value, baseline_value = (np.nan if row[name] is None else float(row[name]) for name in names)
+    return value, baseline_value
 
 
 def _describe(outcome: Omnibus, test: str, *, weighted: bool) -> dict[str, Any]:

@@ -190,10 +190,10 @@ class Pairs(NamedTuple):
         columns: dict[str | None, str] = {
             model: f"value_of_{i}" for i, model in enumerate(self.models, start=1)
         }
-        own = [key for key in values.keys if key != binding.model_key]
-        named = dict(zip(own, [*self.joint.keys, *own[len(self.joint.keys) :]], strict=True))
-        items = {named[key]: key for key in own}
-        groups = [*own, "query"]
+        keys = [key for key in values.keys if key != binding.model_key]
+        named = dict(zip(keys, [*self.joint.keys, *keys[len(self.joint.keys) :]], strict=True))
+        items = {named[key]: key for key in keys}
+        groups = [*keys, "query"]
         if cluster is not None:
             items["cluster"] = "cluster"
             groups.append("cluster")

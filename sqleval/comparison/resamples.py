@@ -175,11 +175,11 @@ def _subtract(drawn: pl.DataFrame, pairs: Pairs) -> pl.DataFrame:
     """Return the differences from the baseline, replicate by replicate."""
     on = [*pairs.joint.keys, "metric", "replicate"]
     is_baseline = pl.col("model") == pairs.baseline
-    baseline_values = drawn.filter(is_baseline).select(*on, own="value")
+    baseline_values = drawn.filter(is_baseline).select(*on, _baseline="value")
     differences = drawn.filter(~is_baseline).join(
         baseline_values, on=on, how="left", nulls_equal=True
     )
-    difference, size = pl.col("value") - pl.col("own"), pl.col("own").abs()
+    difference, size = pl.col("value") - pl.col("_baseline"), pl.col("_baseline").abs()
     # Equal values of two models can differ by the order in which the engine adds numbers.
     is_zero = size.is_finite() & (difference.abs() <= _ROUNDING * size)
     return differences.with_columns(value=pl.when(is_zero).then(0.0).otherwise(difference))
@@ -297,7 +297,9 @@ def _warn_of_change(
     """Add a note where the rounding of scores changes a model's metric."""
     by = summary.columns[: summary.columns.index("model") + 1]
     sample = differences.filter(pl.col("replicate") == SAMPLE)
-    sample = sample.select(*by, _rounded=pl.col("value") + pl.col("own"), _own="own")
+    sample = sample.select(
+        *by, _rounded=pl.col("value") + pl.col("_baseline"), _baseline_rounded="_baseline"
+    )
     joined = summary
     for other in (sample, values.select(*by, "value", "baseline_value")):
         typed = other.with_columns(pl.col(name).cast(joined.schema[name]) for name in by)
@@ -305,7 +307,7 @@ def _warn_of_change(
     bits = pl.col("_bits")
     changed = pl.coalesce(
         warn_of_change(pl.col("value"), pl.col("_rounded"), bits),
-        warn_of_change(pl.col("baseline_value"), pl.col("_own"), bits),
+        warn_of_change(pl.col("baseline_value"), pl.col("_baseline_rounded"), bits),
     )
     note = pl.concat_str("_note", changed, separator="; ", ignore_nulls=True).replace("", None)
     return joined.with_columns(_note=note).select(summary.columns)

@@ -79,9 +79,11 @@ def _compare_rates(
         if options.alternative == "two-sided":
             within = apply_two_rates_equivalence_test
         # Where lower is better, test the complements, whose difference has the opposite sign.
-        own = trials - hits if sign < 0 else hits
-        base = base_trials - base_hits if sign < 0 else base_hits
-        outcome = within(own, trials, base, base_trials, options.margin, ci=options.ci)
+        model_hits = trials - hits if sign < 0 else hits
+        baseline_hits = base_trials - base_hits if sign < 0 else base_hits
+        outcome = within(
+            model_hits, trials, baseline_hits, base_trials, options.margin, ci=options.ci
+        )
         if sign < 0:
             outcome = outcome._replace(low=-outcome.high, high=-outcome.low)
     with np.errstate(all="ignore"):
@@ -127,12 +129,12 @@ def _compare_values(
 
 def _describe_weights() -> pl.Expr:
     """Join the notes of both models on their weights; equal notes appear once."""
-    own, base = (
+    model_note, baseline_note = (
         pl.col(name).str.extract(f"({WHOLE}|weights: effective number of rows .*)")
         for name in ("_note", "baseline_note")
     )
-    other = pl.when(base.ne_missing(own)).then(base)
-    return pl.concat_str(own, other, separator="; ", ignore_nulls=True).replace("", None)
+    other = pl.when(baseline_note.ne_missing(model_note)).then(baseline_note)
+    return pl.concat_str(model_note, other, separator="; ", ignore_nulls=True).replace("", None)
 
 
 def _explain(test: str, *, queries: bool) -> tuple[str, str, pl.Expr]:

@@ -96,13 +96,15 @@ def evaluate_parts(pairs: Pairs, requests: Sequence[Request], ci: float) -> pl.D
     on = [*pairs.joint.keys, "metric"]
     names = {"_value": "value", "_n": "n", "_note": "note"} | {name: name for name in PARTS}
     is_baseline = pl.col("model") == pairs.baseline
-    own = frame.filter(~is_baseline).select(
+    model_rows = frame.filter(~is_baseline).select(
         *on, "model", **{k: pl.col(v) for k, v in names.items()}
     )
-    base = frame.filter(is_baseline).select(
+    baseline_rows = frame.filter(is_baseline).select(
         *on, **{f"baseline{k}": pl.col(v) for k, v in names.items()}
     )
-    return own.join(base, on=on, how="left", nulls_equal=True, maintain_order="left")
+    return model_rows.join(
+        baseline_rows, on=on, how="left", nulls_equal=True, maintain_order="left"
+    )
 
 
 def evaluate_slices(

@@ -130,6 +130,6 @@ def _list_parts(builder: Builder, placed: PlacedMetric, at: dict[str, str]) -> d
     if "degrees" in columns:
         parts["_effective"] = f"({columns['degrees']} + 1)"
     if {"successes", "trials"} <= columns.keys():
-        found = find_counts("successes", columns, weighted=is_weighted)
-        parts |= dict(zip(COUNTS, found, strict=True))
+        counts = find_counts("successes", columns, weighted=is_weighted)
+        parts |= dict(zip(COUNTS, counts, strict=True))
     return parts

@@ -46,7 +46,7 @@ class Substitution:
     supply : Supply
         The relation and its keys.
     plural : str
-        The word of notes for what the keys identify, such as ``classes``.
+        The plural noun for the keys in notes: ``classes``.
     reducer : Reducer or None
         The reducer that folds the keys away; None keeps a row for each.
     support : str

@@ -154,7 +154,7 @@ def test_the_columns_of_metrics_are_those_of_their_files() -> None:
         (
             "stderr",
             STDERR.replace("WHERE weight > 0\n", ""),
-            "ours/share.stderr.sql:7: FROM, WHERE and GROUP BY must be those of share.sql",
+            "ours/share.stderr.sql:7: FROM, WHERE and GROUP BY must be as in share.sql",
         ),
         (
             "stderr",

@@ -82,7 +82,7 @@ def test_wrong_options_are_refused_at_once(
     (LONG, {"model": "k", "key": "m"}, RequestError, "up to 50 models"),
     (LONG, {"model": "m", "key": "k", "baseline": "z"}, RequestError, "models: a, b, c"),
     (LONG.vstack(LONG.head(1)), {"model": "m", "key": "k"}, DataError,
-     "key='k': '0' stands in 2 rows of the model 'a'"),
+     "key='k': '0' is in 2 rows of the model 'a'"),
     (LONG.with_columns(m=pl.when(pl.col("k") > 3).then("m")), {"model": "m", "key": "k"},
      DataError, "model='m' is NULL"),
     (LONG.filter(m="a"), {"model": "m", "key": "k"}, DataError,

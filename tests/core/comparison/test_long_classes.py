@@ -92,7 +92,7 @@ def test_keys_without_a_row_or_score_of_every_model_are_dropped() -> None:
 
 
 def test_wrong_tables_and_options_are_refused() -> None:
-    with pytest.raises(DataError, match="stands in 2 rows of the model"):
+    with pytest.raises(DataError, match="is in 2 rows of the model"):
         compare(pl.concat([LONG, LONG.head(1)]), "log_loss")
     other = LONG.with_columns(y=pl.when(k=3, m="a").then(pl.lit("u")).otherwise("y"))
     other = other.with_columns(y=pl.when(k=3, m="b").then(pl.lit("v")).otherwise("y"))
