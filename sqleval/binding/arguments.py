@@ -140,7 +140,7 @@ def check_expected(
     if not may_have_two_classes(task):
         raise RequestError(f"expected= is for two classes, and task={task!r} is given")
     if has_classes_of_models(score):
-        raise RequestError("expected= is for two classes, and score= names several of each model")
+        raise RequestError("expected= is for two classes, and score= names several classes")
     if isinstance(counts, Mapping) or any(others):
         raise RequestError(
             "expected= goes with score=, weight= and by=, not with over=, role= or "

@@ -27,7 +27,7 @@ def parse_sets(
     if sets is None:
         return []
     if not keys:
-        raise RequestError(f"sets={sets!r} needs by=, the keys that the sets are of")
+        raise RequestError(f"sets={sets!r} needs by=, the keys of the sets")
     if "by" in keys:
         raise RequestError("by= names 'by', which is the key that sets= adds")
     key_sets = _list_sets(sets, keys)

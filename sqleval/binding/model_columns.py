@@ -59,7 +59,7 @@ def find_model_columns(score: Named, prediction: Named) -> ModelColumns:
                 return ModelColumns(role, tuple(cast("Mapping[Scalar, str]", named).items()))
             if role == "prediction" or prediction is not None:
                 raise RequestError(
-                    "prediction= is one column a model, and score= names several classes of "
+                    "prediction= is one column per model, and score= names several classes of "
                     "several models: their predictions are the classes with the highest score; "
                     f"leave out prediction= and write {_FORM}"
                 )

@@ -140,7 +140,7 @@ def _check_counts(
     counts: object, weight: str | None, cells: Sequence[object], others: Sequence[object]
 ) -> None:
     if cells and any(others):
-        raise RequestError("counts= of tp, fp, fn and tn stand alone: no label=, score=, weight=")
+        raise RequestError("counts= of tp, fp, fn and tn go without label=, score= and weight=")
     if counts is not None and weight is not None:
         raise RequestError("counts= and weight= cannot both be given")
 
@@ -177,8 +177,8 @@ def _find_labels(
     kinds = {ours.kind, of_labels.kind}
     if "instant" in kinds and kinds & {"date", "timestamp"}:
         raise RequestError(
-            f"on={on!r} is {ours.type} in {about} and {of_labels.type} in {labels.label}: which of "
-            "them are equal depends on a time zone; give both the same type, such as "
+            f"on={on!r} is {ours.type} in {about} and {of_labels.type} in {labels.label}: "
+            "whether they are equal depends on a time zone; give both the same type, such as "
             f"{quote(on)} AT TIME ZONE 'UTC'"
         )
     theirs = {role for role, name in names.items() if name in late and name not in columns}

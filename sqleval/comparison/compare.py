@@ -107,7 +107,7 @@ def check_comparison(
     if options.model is not None and data.binding.models:
         names = ", ".join(name for name, _ in data.binding.models)
         raise RequestError(
-            f"model= is for one score (or prediction), and here there are names for it: {names}; "
+            f"model= is for one score (or prediction), and this one is a mapping of names: {names}; "
             "leave out one of both"
         )
     if options.key is not None:
@@ -146,7 +146,7 @@ def refuse_sum(request: Request) -> None:
     """Raise `RequestError` if a metric is a sum over rows."""
     if request.is_sum:
         raise RequestError(
-            f"{format_request(request)} depends on the number of rows, and there is no test of it; "
+            f"{format_request(request)} depends on the number of rows, so it has no test; "
             "leave out normalize=False for the mean"
         )
 

@@ -50,7 +50,7 @@ def create_leaderboard(
             raise RequestError(f"{name}: neither higher nor lower is better, so there is no best")
         if options.test in OMNIBUS:
             raise RequestError(
-                f"test={options.test!r} asks whether any models differ, and a leaderboard which; "
+                f"test={options.test!r} asks whether any models differ, not which ones; "
                 "compare() has this test"
             )
         if options.test == "corrected_t" and not averages_folds(request, data.binding):

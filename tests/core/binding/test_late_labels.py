@@ -237,6 +237,6 @@ def test_keys_are_compared_exactly(ours: pl.Series, theirs: pl.Series) -> None:
 def test_times_with_and_without_a_zone_never_match(kind: Any) -> None:
     zoned = FEW.select(DAYS.cast(pl.Datetime("us")).dt.replace_time_zone("UTC"), "y")
     rows = FEW.select(DAYS.cast(kind), "p")
-    expected = r"on='id' is \w+ in .* and TIMESTAMP WITH TIME ZONE in .*: which of them are equal"
+    expected = r"on='id' is \w+ in .* and TIMESTAMP WITH TIME ZONE in .*: whether they are equal"
     with pytest.raises(RequestError, match=expected):
         sqleval.scan(rows, labels=zoned, on="id", label="y", score="p")
