@@ -3,15 +3,15 @@ summary: standard error of balanced accuracy, a mean of independent shares, line
 */
 SELECT
     slice,
-    -- The variance of a mean of independent shares, each linearised for weights: that of a share of
-    -- counts is matched missed / actual^3.
+    -- The variance of a mean of independent shares, each linearised for weights. Without weights,
+    -- the variance of a share is matched missed / actual^3.
     SQRT(SUM(
         (
             matched_squares * POWER(CAST(missed AS DOUBLE) / NULLIF(actual, 0), 2)
             + missed_squares * POWER(CAST(matched AS DOUBLE) / NULLIF(actual, 0), 2)
         ) / NULLIF(POWER(CAST(actual AS DOUBLE), 2), 0)
     )) / NULLIF(COUNT(NULLIF(actual, 0)), 0) AS stderr,
-    -- The effective numbers of rows, (sum w)^2 / sum w^2.
+    -- Effective numbers of rows, (sum w)^2 / sum w^2.
     MIN(CASE
         WHEN actual > 0
         THEN LEAST(

@@ -1,7 +1,7 @@
 /*
 summary: >-
-  agreement between labels and predictions beyond the agreement that their frequencies give by
-  chance
+  agreement between labels and predictions beyond the agreement expected by chance from their
+  frequencies
 formula: (p_o - p_e) / (1 - p_e)
 direction: higher
 range: -1 .. 1
@@ -14,7 +14,8 @@ since: 0.1.0
 */
 SELECT
     slice,
-    -- Sums of products, as in matthews_corrcoef: the differences of squares would cancel.
+    -- Sums of products are used, as in matthews_corrcoef, because differences of squares would
+    -- cancel.
     CASE WHEN MAX(total) - MAX(matched) > MAX(slack) THEN 1e0 END
         * SUM(
             CAST(matched AS DOUBLE) * (total - matched - missed - mistaken)

@@ -4,8 +4,8 @@ summary: standard error of kappa by the delta method, linearised for weights
 SELECT
     class_totals.slice,
     MAX(errors_of_cells.error) AS stderr,
-    -- The effective numbers of rows, (sum w)^2 / sum w^2. 20 rows outside the largest class are
-    -- enough, of a count 5: they count a quarter.
+    -- Effective numbers of rows, (sum w)^2 / sum w^2. The warning limit is 5. Rows outside the
+    -- largest class are divided by 4, so 20 of them reach it.
     LEAST(
         COALESCE(1e0 * SUM(matched) * SUM(matched) / NULLIF(SUM(matched_squares), 0), 0e0),
         COALESCE(1e0 * SUM(missed) * SUM(missed) / NULLIF(SUM(missed_squares), 0), 0e0),
@@ -17,7 +17,7 @@ SELECT
 FROM class_totals
 JOIN (
     -- Fleiss, Cohen and Everitt (1969), doi:10.1037/h0028106: 1 - kappa is the share of wrong rows
-    -- divided by the share that chance gives. Linearised for weights.
+    -- divided by the share expected by chance. Linearised for weights.
     SELECT
         slice,
         SQRT(SUM(n_squares * POWER(

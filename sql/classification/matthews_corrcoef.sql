@@ -12,15 +12,16 @@ since: 0.1.0
 */
 SELECT
     slice,
-    -- As DOUBLE before multiplying: the product of two counts overflows BIGINT on other engines.
-    -- Every sum is written as one of products, such as sum_k p_k (s - p_k) for s^2 - sum_k p_k^2:
-    -- the differences of squares would cancel where a class is rare.
+    -- Cast to DOUBLE before multiplying, because the product of two counts overflows BIGINT on
+    -- other engines. Every term is a sum of products, such as sum_k p_k (s - p_k) for s^2 - sum_k
+    -- p_k^2, because differences of squares would cancel where a class is rare.
     CASE
         WHEN MAX(total) - MAX(actual) > MAX(slack) AND MAX(total) - MAX(predicted) > MAX(slack)
         THEN 1e0
     END
-    -- With one class and real weights a sum may be below 0 by rounding, which has no root. The two
-    -- roots are rounded, too; without the bounds the value could be slightly outside -1 .. 1.
+    -- With one class and real-valued weights, rounding may make a sum negative, which has no root.
+    -- The two roots are rounded as well, so without the bounds the value could lie slightly outside
+    -- -1 .. 1.
     * LEAST(
         GREATEST(
             SUM(

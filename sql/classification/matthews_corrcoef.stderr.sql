@@ -4,8 +4,8 @@ summary: standard error of the correlation by the delta method, linearised for w
 SELECT
     class_totals.slice,
     MAX(errors_of_cells.error) AS stderr,
-    -- The effective numbers of rows, (sum w)^2 / sum w^2. 20 rows outside the largest class are
-    -- enough, of a count 5: they count a quarter.
+    -- Effective numbers of rows, (sum w)^2 / sum w^2. The warning limit is 5. Rows outside the
+    -- largest class are divided by 4, so 20 of them reach it.
     LEAST(
         COALESCE(1e0 * SUM(matched) * SUM(matched) / NULLIF(SUM(matched_squares), 0), 0e0),
         COALESCE(1e0 * SUM(missed) * SUM(missed) / NULLIF(SUM(missed_squares), 0), 0e0),
@@ -16,8 +16,8 @@ SELECT
     ) AS support
 FROM class_totals
 JOIN (
-    -- Delta method (Agresti 2013, section 16.1), linearised for weights: how much a row of a cell
-    -- moves the coefficient.
+    -- Delta method (Agresti 2013, section 16.1), linearised for weights: the derivative is how much
+    -- a row of a cell moves the coefficient.
     SELECT
         slice,
         SQRT(SUM(n_squares * POWER(

@@ -16,7 +16,7 @@ since: 0.1.0
 */
 SELECT
     slice,
-    -- With real-valued weights a sum that should be 0 is off by rounding, hence the 1e-13.
+    -- With real-valued weights, a sum that should be 0 differs from 0 by rounding, hence the 1e-13.
     CASE WHEN SUM(unpriced) <= 1e-13 * SUM(total)
         THEN CAST(SUM(total_cost) AS DOUBLE) / NULLIF(SUM(total), 0)
     END AS value,

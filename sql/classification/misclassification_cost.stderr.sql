@@ -4,7 +4,7 @@ summary: standard error of a mean of costs, linearised for weights
 SELECT
     slice,
     -- The standard error of a mean of costs, linearised for weights: the sum of w^2 (cost -
-    -- mean)^2. Sums of whole numbers are exact, so that it is 0 where all costs are equal.
+    -- mean)^2. Sums of whole numbers are exact, so the standard error is 0 if all costs are equal.
     CASE WHEN SUM(unpriced) <= 1e-13 * SUM(total) THEN 1e0 END * SQRT(
         GREATEST(
             SUM(squared_costs) - CAST(SUM(total_cost) AS DOUBLE) / NULLIF(SUM(total), 0) * (
