@@ -1,7 +1,8 @@
 /*
 summary: >-
   coarse bins to resolve into single scores so that the largest distance between tpr and fpr is
-  known to the tolerance: those inside which it could be larger than at the end of any bin
+  known within the tolerance: the bins inside which the distance could be larger than at the end of
+  any bin
 params:
   tolerance: float in (0, 1) = 1e-5
 */

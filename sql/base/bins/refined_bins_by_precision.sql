@@ -1,7 +1,7 @@
 /*
 summary: >-
   coarse bins to resolve into single scores, the heaviest first, so that an area under the
-  precision-recall curve is known to the tolerance
+  precision-recall curve is known within the tolerance
 params:
   tolerance: float in (0, 1) = 1e-5
 */

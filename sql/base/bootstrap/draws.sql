@@ -1,7 +1,7 @@
 /*
 summary: >-
   how often each replicate of the bootstrap draws from each cell: a Poisson count whose mean is the
-  number of rows in the cell, as the counts of rows that are drawn independently add up to
+  number of rows in the cell, the sum of one independent count per row
 formula: drawn ~ Poisson(mean), independent over cells and replicates
 reference: >-
   Hanley and MacGibbon (2006), Creating non-parametric bootstrap samples using Poisson frequencies
@@ -10,7 +10,7 @@ SELECT
     slice,
     replicate,
     CAST(CASE
-        -- Up to a mean of 4 by inversion: the distribution function is EXP(-mean) times a partial
+        -- For means up to 4, invert the distribution function, which is EXP(-mean) times a partial
         -- sum of the series of EXP(mean), here in Horner's scheme.
         WHEN mean <= 4e0 THEN CASE
             WHEN scaled < 1e0 THEN 0
@@ -99,9 +99,10 @@ SELECT
             THEN 20
             ELSE 21
         END
-        -- Above by the expansion of Cornish and Fisher (1938) around the normal quantile, rounded;
-        -- rounding adds 1/12 to the variance, which is taken off before. The mean is within 0.03 %
-        -- and the variance within 0.2 % of the exact ones, and closer for larger means.
+        -- For larger means, round the expansion of Cornish and Fisher (1938) around the normal
+        -- quantile. Rounding adds 1/12 to the variance, so 1/12 is subtracted before. The mean is
+        -- within 0.03 % and the variance within 0.2 % of the exact ones, and closer for larger
+        -- means.
         ELSE GREATEST(
             FLOOR(
                 mean + SQRT(mean - 1e0 / 1.2e1) * z
@@ -157,7 +158,7 @@ FROM (
             share,
             (share - 5e-1) * (share - 5e-1) AS square,
             CASE WHEN share < 5e-1 THEN 1e0 ELSE -1e0 END AS side,
-            -- Of the two tails alone: z has another formula between them.
+            -- Only in the two tails; the centre has its own formula.
             CASE
                 WHEN LEAST(share, 1e0 - share) < 2.425e-2
                 THEN SQRT(-2e0 * LN(LEAST(share, 1e0 - share)))

@@ -1,7 +1,7 @@
 /*
 summary: >-
-  per distinct score, or per bin of equal width where the number of bins is given: positives,
-  negatives, the sum of scores, and the positives expected at the overall prevalence
+  per distinct score, or per bin of equal width if the number of bins is set: positives, negatives,
+  the sum of scores, and the positives expected at the overall prevalence
 params:
   bins: int in [1, inf) = null
 unbinned: bins

@@ -46,14 +46,14 @@ FROM (
             0e0
         )) - 1e0, 0e0), $bins - 1e0) AS number
     FROM cutoffs
-    -- A join and no window, which would bring all rows of a slice into one task of an engine of
-    -- several machines.
+    -- A join instead of a window, because a window would bring all rows of a slice into one task of
+    -- an engine of several machines.
     JOIN (
         SELECT
             slice,
             COUNT(*) AS n
         FROM (
-            -- Once for each score, also where units are rows.
+            -- Count each score once, also where units are rows.
             SELECT
                 slice,
                 score_low

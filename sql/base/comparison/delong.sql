@@ -9,7 +9,8 @@ SELECT
     n,
     1e0 * positive_mean / NULLIF(negatives, 0) AS model_value,
     1e0 * baseline_positive_mean / NULLIF(negatives, 0) AS baseline_value,
-    -- The variances over a class, of a share of the other class, divided by the rows of the class.
+    -- For each class: the variance of its placements (shares of the other class), divided by its
+    -- number of rows.
     SQRT(
         1e0 * positive_variance / NULLIF(positives - 1, 0) / NULLIF(POWER(negatives, 2), 0)
         + 1e0 * negative_variance / NULLIF(negatives - 1, 0) / NULLIF(POWER(positives, 2), 0)
@@ -31,7 +32,7 @@ FROM (
         SUM(CASE WHEN label = 0 THEN 1 ELSE 0 END) AS negatives,
         AVG(CASE WHEN label = 1 THEN beaten END) AS positive_mean,
         AVG(CASE WHEN label = 1 THEN baseline_beaten END) AS baseline_positive_mean,
-        -- COVAR_POP is computed around the mean; sums of squares would cancel.
+        -- COVAR_POP is computed around the mean, because sums of squares would cancel.
         COVAR_POP(
             CASE WHEN label = 1 THEN beaten - baseline_beaten END,
             CASE WHEN label = 1 THEN beaten - baseline_beaten END

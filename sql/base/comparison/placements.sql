@@ -1,7 +1,8 @@
 /*
 summary: >-
   how many rows of the other class each row scores above, ties counting one half, by the score of a
-  model and by that of the baseline: its mean rank among all rows minus that within its own class
+  model and by the score of the baseline: its mean rank among all rows minus its mean rank within
+  its own class
 reference: DeLong, DeLong and Clarke-Pearson (1988); Sun and Xu (2014) for the ranks
 */
 SELECT
@@ -13,8 +14,8 @@ SELECT
         - baseline_rank_in_class - baseline_count_in_class
     ) AS baseline_beaten
 FROM (
-    -- RANK counts the lower rows and one, COUNT with the default frame all rows up to the same
-    -- score: half their sum is the mean rank of a tie.
+    -- RANK is one more than the number of lower rows, and COUNT with the default frame is the
+    -- number of rows up to the same score. Half their sum is the mean rank of a tie.
     SELECT
         slice,
         label,

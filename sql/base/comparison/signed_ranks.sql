@@ -1,14 +1,14 @@
 /*
 summary: >-
   the rank sum of the rows on which a model loses more than the baseline, with the number of rows
-  that differ, of rows that do not, and the correction for ties
+  whose losses differ, the number of equal ones, and the correction for ties
 reference: Wilcoxon (1945); scipy.stats.wilcoxon
 */
 SELECT
     slice,
     SUM(more + less) AS differing,
     SUM(same) AS equal,
-    -- The rows below a group of ties come first, and their own ranks are on average in its middle.
+    -- Mean rank of a tie: the number of rows below it, plus the middle of the places within it.
     SUM(more * (rows_up_to - 5e-1 * (more + less) + 5e-1)) AS positive_ranks,
     SUM(POWER(more + less, 3) - (more + less)) AS ties
 FROM (

@@ -9,7 +9,7 @@ SELECT
     n,
     1e0 * positive_mean / NULLIF(negatives, 0) AS model_value,
     1e0 * baseline_positive_mean / NULLIF(negatives, 0) AS baseline_value,
-    -- Sums of equal weights in another order differ by rounding.
+    -- Equal models: sums of the same weights in another order differ by rounding.
     CASE WHEN variance <= 1e-28 THEN 0e0 ELSE SQRT(variance) END AS stderr,
     CASE
         WHEN COALESCE(positives, 0) = 0 THEN 'no positive labels'
@@ -32,7 +32,7 @@ FROM (
         negative_squares,
         positive_mean,
         baseline_positive_mean,
-        -- Of a share of the other class.
+        -- Placements become shares of the other class.
         1e0 * positive_variance / NULLIF(POWER(negatives, 2), 0)
             + 1e0 * negative_variance / NULLIF(POWER(positives, 2), 0) AS variance
     FROM (
@@ -88,7 +88,8 @@ FROM (
                         1e0 * SUM(weight * beaten) / NULLIF(SUM(weight), 0) AS mean,
                         1e0 * SUM(weight * baseline_beaten) / NULLIF(SUM(weight), 0) AS baseline_mean,
                         AVG(beaten - baseline_beaten) AS plain_mean,
-                        -- COVAR_POP is computed around the mean; sums of squares would cancel.
+                        -- COVAR_POP is computed around the mean, because sums of squares would
+                        -- cancel.
                         COVAR_POP(weight, beaten - baseline_beaten) AS weights_apart,
                         COVAR_POP(weight * weight, beaten - baseline_beaten) AS squares_apart,
                         COVAR_POP(

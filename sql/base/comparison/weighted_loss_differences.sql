@@ -9,7 +9,8 @@ SELECT
     n,
     model_value,
     baseline_value,
-    -- Around the plain mean of the rows, shifted to the weighted one; sums of squares would cancel.
+    -- Computed around the plain mean of the rows and then shifted to the weighted mean, because
+    -- sums of squares would cancel.
     GREATEST(
         n * (products_apart - plain_mean * squares_apart)
             - shift * (2e0 * n * squares_apart - shift * weight_squares),

@@ -1,13 +1,14 @@
 /*
 summary: >-
-  per label and prediction the sum of squared weights, with how far each of its rows is from the
-  mean: of the rows that are right, of the shares of its classes, and of their agreement by chance
+  per label and prediction: the sum of squared weights, and the deviation of each of its rows from
+  the means of agreement, of chance agreement and of the class shares
 */
 SELECT
     slice,
     n_squares,
     all_rows,
-    -- Not 1 minus the share of right rows, which would cancel where nearly all rows are right.
+    -- The share of wrong rows, not 1 minus the share of right rows, which would cancel where nearly
+    -- all rows are right.
     CASE WHEN label = prediction THEN wrong ELSE wrong - 1e0 END AS right_deviation,
     CAST(label_predicted + prediction_actual AS DOUBLE) / NULLIF(all_rows, 0)
         - 2e0 * (1e0 - disagreement) AS chance_deviation,

@@ -1,7 +1,7 @@
 /*
 summary: >-
-  class_counts beside the total of their slice, and how far a sum of real-valued weights that
-  should be 0 may be off by rounding (slack); whole numbers are added exactly
+  class_counts beside the total of their slice, and the largest rounding error of a sum of
+  real-valued weights that should be 0 (slack); whole numbers are added exactly
 */
 SELECT
     slice,

@@ -1,7 +1,7 @@
 /*
 summary: >-
-  rows per label and prediction, or their total weight, with the sum of squared weights that the
-  variance of this total is
+  rows per label and prediction, or their total weight, with the sum of squared weights, which is
+  the variance of this total
 */
 SELECT
     slice,

@@ -7,7 +7,7 @@ SELECT
     matched AS tp,
     mistaken AS fp,
     missed AS fn,
-    -- With real-valued weights a sum that should be 0 is off by rounding, hence the 1e-13.
+    -- With real-valued weights, a sum that should be 0 differs from 0 by rounding, hence the 1e-13.
     CASE
         WHEN total - matched - mistaken - missed > 1e-13 * total
         THEN total - matched - mistaken - missed

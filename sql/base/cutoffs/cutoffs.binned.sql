@@ -13,8 +13,8 @@ SELECT
     fp,
     tp_squares,
     fp_squares,
-    -- No order of a bin's rows has fewer. It is the fp of the next higher bin, as fp minus the
-    -- negatives of a heavy bin would lose the light ones above it.
+    -- The smallest fp over all orders of a bin's rows. It is read from the next higher bin, because
+    -- fp minus the negatives of a heavy bin would lose the light ones above it.
     CASE
         WHEN score_low < score_high AND positives > 0
         THEN COALESCE(LAG(fp) OVER (PARTITION BY slice ORDER BY score_low DESC), 0)

@@ -1,7 +1,6 @@
 /*
 summary: >-
-  cutoffs in two levels with one unit per row, whose rows are sent to another task once and not
-  twice
+  cutoffs in two levels with one unit per row; rows are sent to another task once instead of twice
 */
 SELECT
     units.slice,

@@ -1,6 +1,6 @@
 /*
 summary: >-
-  cutoffs in two levels: what lies above a bucket, and within it what lies at or above a score, so
+  cutoffs in two levels: the rows above a bucket, and the rows within it at or above a score, so
   that no window holds all rows
 */
 SELECT

@@ -12,7 +12,7 @@ SELECT
     1 - label AS negatives,
     label AS positive_squares,
     1 - label AS negative_squares,
-    -- Rows at or above a score are all rows but those with a lower rank.
+    -- Rows at or above a score are all rows except those with a lower rank.
     CASE
         WHEN label = 1 THEN total_positives - own_rank + 1
         ELSE total_positives - (rank_among_all - own_rank)

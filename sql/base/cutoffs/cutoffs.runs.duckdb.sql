@@ -6,7 +6,8 @@ when: unweighted rows
 */
 SELECT
     slice,
-    -- A run has no score: the best threshold is never a run's, but that of the positive above it.
+    -- A run has no score, because the best threshold is never inside a run but at the positive
+    -- above it.
     CASE WHEN is_run = 0 THEN score END AS score_low,
     CASE WHEN is_run = 0 THEN score END AS score_high,
     1 - is_run AS positives,
@@ -25,7 +26,7 @@ FROM (
         slice,
         score,
         is_run,
-        -- Negatives between the positive before and this one, with those that tie with this one.
+        -- Negatives between the previous positive and this one, including ties with this one.
         is_run * (place - place_before - label) AS negatives,
         CASE WHEN is_run = 1 THEN own_place ELSE own_rank END - 1 AS lower_positives,
         CASE WHEN is_run = 1 THEN place_before - own_place + 1 ELSE rank_among_all - own_rank END

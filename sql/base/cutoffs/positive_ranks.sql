@@ -1,7 +1,7 @@
 /*
 summary: >-
   the positives by ascending score, with their ranks among all rows and among the positives; and the
-  last row of each slice, whichever its label
+  last row of each slice, whatever its label
 */
 SELECT
     slice,

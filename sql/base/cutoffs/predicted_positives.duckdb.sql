@@ -1,7 +1,8 @@
 /*
 summary: >-
-  predicted_positives, only at the score where it first equals the number of positives or more:
-  scores are counted by their leading bits, and only the group with that score is ranked
+  predicted_positives, only at the first score that has at least as many predicted positives as
+  there are positives: scores are counted by their leading bits, and only the group with that score
+  is ranked
 when: unweighted rows
 */
 WITH counted AS (
@@ -38,7 +39,7 @@ crossed AS (
     FROM running
     WHERE
         reached >= total_positives
-        -- Without positives, the highest group is kept, as the note needs a row.
+        -- Without positives, the highest group is kept, because the note needs a row.
         AND reached - n < GREATEST(total_positives, 1)
 )
 

@@ -1,6 +1,7 @@
 /*
 summary: >-
-  number of rows at or above each unit's score, which are predicted positive there, or their weight
+  number, or total weight, of the rows at or above each unit's score, which are predicted positive
+  at that threshold
 */
 SELECT
     slice,

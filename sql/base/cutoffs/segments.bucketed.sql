@@ -1,13 +1,12 @@
 /*
-summary: >-
-  segments within buckets; above the first unit of a bucket lies what lies above the bucket
+summary: segments within buckets; the first unit of a bucket starts from the counts above the bucket
 */
 SELECT
     slice,
     bucket,
     threshold,
-    -- Real-valued weights add up to slightly more or less than their total in another order: the
-    -- last step reaches the total, so that curves end at 1.
+    -- In another order, real-valued weights add up to slightly more or less than their total. The
+    -- last step is set to the total, so that curves end at 1.
     CASE WHEN summed_tp >= total_positives * (1e0 - 1e-12) THEN total_positives ELSE summed_tp END
         AS tp,
     CASE WHEN summed_fp >= total_negatives * (1e0 - 1e-12) THEN total_negatives ELSE summed_fp END

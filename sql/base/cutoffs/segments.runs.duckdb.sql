@@ -9,7 +9,7 @@ SELECT
     CAST(score_low AS DOUBLE) AS threshold,
     tp,
     fp,
-    -- If a run and a positive end at the same point, the positive makes the step, as it has a
+    -- If a run and a positive end at the same point, the positive makes the step, because it has a
     -- score.
     COALESCE(LAG(tp) OVER (PARTITION BY slice ORDER BY tp, fp, negatives), 0) AS tp_above,
     COALESCE(LAG(fp) OVER (PARTITION BY slice ORDER BY tp, fp, negatives), 0) AS fp_above,

@@ -6,8 +6,8 @@ summary: >-
 SELECT
     steps.slice,
     CAST(steps.score AS DOUBLE) AS threshold,
-    -- Real-valued weights add up to slightly more or less than their total in another order: the
-    -- last step reaches the total, so that curves end at 1.
+    -- In another order, real-valued weights add up to slightly more or less than their total. The
+    -- last step is set to the total, so that curves end at 1.
     CASE
         WHEN steps.summed_tp >= totals.total_positives * (1e0 - 1e-12)
         THEN totals.total_positives
@@ -36,8 +36,8 @@ SELECT
     totals.total_positives,
     totals.total_negatives
 FROM (
-    -- The totals are joined afterwards: every column that a window function carries through its
-    -- sort costs time.
+    -- The totals are joined afterwards, because every column that a window function carries through
+    -- its sort costs time.
     SELECT
         slice,
         score_low AS score,

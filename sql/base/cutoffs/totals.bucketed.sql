@@ -1,5 +1,5 @@
 /*
-summary: total positives and negatives, from those of the buckets
+summary: total positives and negatives, summed over the buckets
 */
 SELECT
     slice,

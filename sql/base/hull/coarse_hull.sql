@@ -29,8 +29,8 @@ WITH highest AS (
         tp
 ),
 bends AS (
-    -- Below the line through the points before and after, a point is not a vertex: about half of
-    -- the points.
+    -- A point below the line through the points before and after it is not a vertex. This removes
+    -- about half of the points.
     SELECT
         slice,
         strip,
@@ -58,7 +58,7 @@ bends AS (
     ) AS neighbours
 ),
 candidates AS (
-    -- The same among the points that are left.
+    -- The same test among the remaining points.
     SELECT
         slice,
         strip,

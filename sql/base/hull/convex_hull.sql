@@ -1,12 +1,12 @@
 /*
 summary: >-
-  vertices of the upper convex hull of the ROC curve, both ends included; points are compared in
-  pairs, but only the few that a coarse hull and their neighbours do not exclude
+  vertices of the upper convex hull of the ROC curve, both ends included; only the few points that a
+  coarse hull and their neighbours do not exclude are compared in pairs
 repeat: 5
 */
 WITH outside AS (
-    -- Below a chord between two points of the curve, here those of the coarse hull, a point is
-    -- not a vertex.
+    -- A point below a chord between two points of the curve, here of the coarse hull, is not a
+    -- vertex.
     SELECT
         slice,
         chord,
@@ -44,8 +44,8 @@ WITH outside AS (
             >= (CAST(right_tp AS DOUBLE) - left_tp) * (fp - left_fp)
 ),
 narrowed_by_chord AS (
-    -- A point below the line through the points before and after is not a vertex either. By chord,
-    -- so that no task of an engine of several machines reads all points.
+    -- A point below the line through the points before and after is not a vertex either. Points are
+    -- partitioned by chord, so that no task of an engine of several machines reads all points.
     SELECT
         slice,
         threshold,
@@ -68,14 +68,14 @@ narrowed_by_chord AS (
         FROM outside
     ) AS neighbours
     WHERE
-        -- NULL is where no other point is, or one at the same place: both stay.
+        -- NULL if there is no other point, or one at the same place; such points stay.
         COALESCE(CAST(up_before AS DOUBLE) / NULLIF(up_before + right_before, 0), 2e0)
         > COALESCE(CAST(up_after AS DOUBLE) / NULLIF(up_after + right_after, 0), -1e0)
 ),
 narrowed AS (
-    -- The same among the points that are left. A round leaves about half of them; with the first
-    -- one, six leave few enough to be compared in pairs. They are rounds instead of a join because
-    -- some engines compute both sides of a join anew.
+    -- The same test among the remaining points. A round leaves about half of them; after six
+    -- rounds, including the one above, few enough remain to be compared in pairs. They are rounds
+    -- instead of a join because some engines compute both sides of a join anew.
     SELECT
         slice,
         threshold,

@@ -1,8 +1,8 @@
 /*
 summary: >-
   candidates for vertices of the convex hull of the ROC curve: corners above the line through the
-  corners before and after, with their height above the diagonal, and in which of 4,096 strips
-  across the diagonal they lie
+  corners before and after, with their height above the diagonal and the number of their strip, of
+  4,096 across the diagonal
 */
 SELECT
     slice,
@@ -19,7 +19,8 @@ SELECT
 FROM roc_corners
 WHERE
     up_after IS NULL
-    -- Not as products, which overflow for counts, and vanish for tiny weights.
+    -- Slopes are compared as shares, because products overflow for counts and vanish for tiny
+    -- weights.
     OR CAST(up_before AS DOUBLE) / NULLIF(up_before + right_before, 0)
         > CAST(up_after AS DOUBLE) / NULLIF(up_after + right_after, 0)
 UNION ALL

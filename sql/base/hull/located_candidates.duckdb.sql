@@ -1,8 +1,8 @@
 /*
 summary: >-
   located_candidates by a left join, which keeps the same rows because each candidate has its strip:
-  DuckDB 2.0.0 fails on the inner join of millions of candidates ("dict-surviving cache"), and its
-  database cannot be used any more
+  DuckDB 2.0.0 fails on the inner join of millions of candidates ("dict-surviving cache"), which
+  leaves the database unusable
 */
 SELECT
     hull_candidates.slice,

@@ -1,7 +1,7 @@
 /*
 summary: >-
-  roc_corners with the moves within a bucket, so that no window holds all rows; the first of a
-  bucket is compared with the point before it, the last with none
+  roc_corners with the moves within a bucket, so that no window holds all rows; the first corner of
+  a bucket is compared with the point before it, the last with none
 */
 SELECT
     slice,
@@ -22,6 +22,6 @@ WHERE
     AND total_negatives > 0
     AND (
         tp > tp_above
-        -- The end of the curve; sums of real-valued weights may be rounded.
+        -- The end of the curve, with a tolerance because sums of real-valued weights are rounded.
         OR fp > fp_above AND tp + fp >= (total_positives + total_negatives) * (1e0 - 1e-13)
     )

@@ -21,6 +21,6 @@ WHERE
     AND total_negatives > 0
     AND (
         tp > tp_above
-        -- The end of the curve; sums of real-valued weights may be rounded.
+        -- The end of the curve, with a tolerance because sums of real-valued weights are rounded.
         OR fp > fp_above AND tp + fp >= (total_positives + total_negatives) * (1e0 - 1e-13)
     )

@@ -1,7 +1,7 @@
 /*
 summary: >-
-  area_influences in two levels, of a thousandth of the positives each: the sums over the levels
-  below, and windows within one, so that no window holds all rows
+  area_influences in two levels: sums over the lower buckets of a thousandth of the positives each,
+  and windows within a bucket, so that no window holds all rows
 */
 SELECT
     slice,

@@ -17,9 +17,9 @@ SELECT
     straight_precision,
     straight_miss,
     straight_raising - straight_raises_start AS straight_raised,
-    -- A negative lowers both ends of the segments below it, and the end of that at its score. The
-    -- square of a sum is a sum over pairs of ends, and above the higher one of a pair lie its `fp`,
-    -- of which the squared weights count.
+    -- A negative lowers both ends of the segments below it, and the end of the segment at its
+    -- score. The square of a sum is a sum over pairs of ends. A pair counts for the `fp` negatives
+    -- above its higher end, by their squared weights.
     fp_squares_above * straight_lowers_start * (2e0 * straight_lowering - straight_lowers_start)
         + fp_squares * straight_lowers_end
             * (2e0 * (straight_lowering - straight_lowers_start) - straight_lowers_end)

@@ -1,7 +1,7 @@
 /*
 summary: >-
-  precision_influences in two levels: the sums over the buckets below, and windows within a bucket,
-  so that no window holds all rows
+  precision_influences in two levels: sums over the lower buckets, and windows within a bucket, so
+  that no window holds all rows
 */
 SELECT
     units.slice,

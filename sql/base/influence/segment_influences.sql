@@ -5,8 +5,8 @@ summary: >-
   (straight_) and with false positives that grow linearly (curved_)
 */
 -- A positive raises precisions by fp / (tp + fp)^2, a negative lowers them by tp / (tp + fp)^2. A
--- row at the score of the segment moves its end (`_end`), a row above it both ends, so that
--- `_start` is what the other end adds.
+-- row at the score of the segment moves its end (`_end`), a row above it both ends, so `_start` is
+-- the effect of the other end.
 SELECT
     slice,
     tp,
@@ -73,9 +73,9 @@ FROM (
             )
             ELSE (mean_inverse - 1e0) * (1e0 / NULLIF(z, 0))
         END AS mean_share,
-        -- Half the integrals of 1, x and x^2 over (1 + z x)^2 for x from -1 to 1. From (0, 0) on
-        -- the precision is constant, and no row lies above: 0, 1/2 and 0 give just that. Close to 0
-        -- the closed form loses digits, its series does not.
+        -- Half the integrals of 1, x and x^2 over (1 + z x)^2 for x from -1 to 1. On the segment
+        -- from (0, 0) the precision is constant and no row lies above, which the values 0, 1/2 and
+        -- 0 express. Close to 0 the closed form loses digits, but its series does not.
         flat,
         CASE
             WHEN n_above = 0 THEN 5e-1
@@ -107,7 +107,7 @@ FROM (
             n_above,
             z,
             5e-1 * (n + n_above) AS n_middle,
-            -- 1 / (1 - z^2), where 1 - z loses digits if few rows lie above.
+            -- 1 / (1 - z^2), without 1 - z, which loses digits if few rows lie above.
             CASE
                 WHEN n_above > 0
                 THEN (5e-1 * (n + n_above) / NULLIF(n, 0)) * (5e-1 * (n + n_above) / NULLIF(n_above, 0))

@@ -19,7 +19,7 @@ FROM (
     SELECT
         slice,
         label,
-        -- A FLOAT score is cast to DOUBLE first: 1 - score would be rounded to FLOAT.
+        -- Cast a FLOAT score to DOUBLE first, because 1 - score would be rounded to FLOAT.
         -LN(GREATEST(LEAST(
             CASE WHEN label = 1 THEN CAST(score AS DOUBLE) ELSE 1e0 - CAST(score AS DOUBLE) END,
             1e0 - $eps

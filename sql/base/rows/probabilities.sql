@@ -9,7 +9,7 @@ SELECT
     label,
     CAST(score AS DOUBLE) AS p,
     CAST(score AS DOUBLE) AS p_centre,
-    -- Products, as POWER(x, 2) costs more than the rest of this step.
+    -- Products, because POWER(x, 2) costs more than the rest of this step.
     CAST(score AS DOUBLE) * CAST(score AS DOUBLE) AS p_squared,
     CAST(score AS DOUBLE) * CAST(score AS DOUBLE) AS p_squared_centre,
     (CAST(score AS DOUBLE) - label) * (CAST(score AS DOUBLE) - label) AS squared_error,
