@@ -16,8 +16,8 @@ SELECT
             2
         )
     ) / NULLIF($cost_fn * (tp + fn) + $cost_fp * (fp + tn), 0) AS stderr,
-    -- The effective numbers of rows, (sum w)^2 / sum w^2. 20 rows of a class are enough, of a count
-    -- 5: they count a quarter.
+    -- Effective numbers of rows, (sum w)^2 / sum w^2. The warning limit is 5. Rows of a class are
+    -- divided by 4, so 20 of them reach it.
     LEAST(
         COALESCE(1e0 * (tp + tn) * (tp + tn) / NULLIF(tp_squares + tn_squares, 0), 0e0),
         COALESCE(1e0 * (fp + fn) * (fp + fn) / NULLIF(fp_squares + fn_squares, 0), 0e0),

@@ -1,7 +1,7 @@
 /*
 summary: >-
-  recall with each row weighted by the cost of its error; equal to recall, as all positives cost the
-  same
+  recall with each row weighted by the cost of its error; equal to recall, because all positives
+  cost the same
 formula: tp cost_fn / (tp cost_fn + fn cost_fn) = recall
 direction: higher
 range: 0 .. 1

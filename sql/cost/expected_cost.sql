@@ -1,6 +1,6 @@
 /*
 summary: >-
-  expected cost per row at the deployment's share of positives (prior; without it, the sample's
+  expected cost per row at the share of positives in deployment (prior, by default the sample's
   share)
 formula: p FNR cost_fn + (1 - p) FPR cost_fp
 direction: lower

@@ -3,8 +3,9 @@ summary: standard error of the expected cost, linearised for weights
 */
 SELECT
     slice,
-    -- Without a prior the variance of a mean of costs, around that mean: sums of squares would
-    -- cancel. With a prior that of a sum of independent shares. Both are linearised for weights.
+    -- Without a prior: the variance of a mean of costs, computed around that mean because sums of
+    -- squares would cancel. With a prior: the variance of a sum of independent shares. Both are
+    -- linearised for weights.
     CASE
         WHEN $prior IS NULL
         THEN
@@ -31,8 +32,8 @@ SELECT
                     / NULLIF(POWER(CAST(fp + tn AS DOUBLE), 2), 0)
             )
     END AS stderr,
-    -- The effective numbers of rows, (sum w)^2 / sum w^2. 20 rows of a class are enough, of a count
-    -- 5: they count a quarter.
+    -- Effective numbers of rows, (sum w)^2 / sum w^2. The warning limit is 5. Rows of a class are
+    -- divided by 4, so 20 of them reach it.
     CASE
         WHEN $prior IS NULL
         THEN LEAST(

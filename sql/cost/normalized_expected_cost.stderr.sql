@@ -3,7 +3,7 @@ summary: standard error of the normalized expected cost, linearised for weights
 */
 SELECT
     slice,
-    -- Delta method; with a prior the variance of a sum of independent shares. Both are linearised
+    -- Delta method; with a prior: the variance of a sum of independent shares. Both are linearised
     -- for weights; f1.stderr.sql explains it.
     CASE
         WHEN $prior IS NULL
@@ -32,8 +32,8 @@ SELECT
                     / NULLIF(POWER(CAST(fp + tn AS DOUBLE), 2), 0)
             ) / NULLIF($prior * $cost_fn + (1e0 - $prior) * $cost_fp, 0)
     END AS stderr,
-    -- The effective numbers of rows, (sum w)^2 / sum w^2. 20 rows of a class are enough, of a count
-    -- 5: they count a quarter.
+    -- Effective numbers of rows, (sum w)^2 / sum w^2. The warning limit is 5. Rows of a class are
+    -- divided by 4, so 20 of them reach it.
     CASE
         WHEN $prior IS NULL
         THEN LEAST(
