@@ -17,7 +17,7 @@ SELECT
         WHEN MAX(of_nothing) >= MAX(best) * (1e0 - 1e-15) THEN CAST('Infinity' AS DOUBLE)
         ELSE MAX(CASE WHEN reached >= best * (1e0 - 1e-15) THEN lowest END)
     END AS value,
-    -- Bounds for bins: the most that a bin can reach is with all its positives first.
+    -- Bounds for bins: a bin reaches the most if all its positives come first.
     CASE
         WHEN MAX(of_nothing) >= MAX(reachable) THEN CAST('Infinity' AS DOUBLE)
         ELSE MIN(CASE WHEN reachable >= best * (1e0 - 1e-15) THEN lowest END)

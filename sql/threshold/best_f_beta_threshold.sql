@@ -15,7 +15,7 @@ SELECT
     slice,
     -- Sums of real-valued weights that should be equal may differ in the last digit.
     MAX(CASE WHEN reached >= best * (1e0 - 1e-15) THEN lowest END) AS value,
-    -- Bounds for bins: the most that a bin can reach is with all its positives first.
+    -- Bounds for bins: a bin reaches the most if all its positives come first.
     MIN(CASE WHEN reachable >= best * (1e0 - 1e-15) THEN lowest END) AS low,
     MAX(CASE WHEN reachable >= best * (1e0 - 1e-15) THEN highest END) AS high,
     CASE WHEN MAX(total_positives) = 0 THEN 'no positive labels' END AS note

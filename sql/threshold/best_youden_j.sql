@@ -12,8 +12,8 @@ since: 0.1.0
 */
 SELECT
     slice,
-    -- Over a common denominator: the difference of two rates is rounded where counts would be
-    -- equal.
+    -- Use a common denominator, because the difference of two rates is rounded even where the
+    -- counts are equal.
     GREATEST(
         MAX(CAST(tp AS DOUBLE) * total_negatives - CAST(fp AS DOUBLE) * total_positives)
             / NULLIF(CAST(SUM(positives) AS DOUBLE) * SUM(negatives), 0),

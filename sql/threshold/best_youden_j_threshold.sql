@@ -1,5 +1,5 @@
 /*
-summary: highest threshold with the largest Youden index; infinite if the index is nowhere above 0
+summary: highest threshold with the largest Youden index; infinite if the index is never above 0
 formula: argmax over t of tpr(t) - fpr(t)
 direction: none
 range: -inf .. inf
@@ -16,7 +16,7 @@ SELECT
         WHEN MAX(best) <= 0 THEN CAST('Infinity' AS DOUBLE)
         ELSE MAX(CASE WHEN reached >= best * (1e0 - 1e-15) THEN lowest END)
     END AS value,
-    -- Bounds for bins: the most that a bin can reach is with all its positives first.
+    -- Bounds for bins: a bin reaches the most if all its positives come first.
     CASE
         WHEN MAX(reachable) <= 0 THEN CAST('Infinity' AS DOUBLE)
         ELSE MIN(CASE WHEN reachable >= best * (1e0 - 1e-15) THEN lowest END)

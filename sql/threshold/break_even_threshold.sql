@@ -11,8 +11,8 @@ since: 0.1.0
 SELECT
     slice,
     CASE WHEN MAX(total_positives) > 0
-        -- Slightly less than the total, as sums of real-valued weights over the same rows may
-        -- differ by rounding.
+        -- Compare with slightly less than the total, because sums of real-valued weights over the
+        -- same rows may differ by rounding.
         THEN MAX(CASE
             WHEN predicted_positives >= total_positives * (1e0 - 1e-12)
             THEN CAST(score_low AS DOUBLE)

@@ -15,7 +15,7 @@ SELECT
     slice,
     -- Sums of real-valued weights that should be equal may differ in the last digit.
     MAX(CASE WHEN reached >= best * (1e0 - 1e-15) THEN lowest END) AS value,
-    -- Bounds for bins: the most that a bin can reach is with all its positives first.
+    -- Bounds for bins: a bin reaches the most if all its positives come first.
     MIN(CASE WHEN reachable >= best * (1e0 - 1e-15) THEN lowest END) AS low,
     MAX(CASE WHEN reachable >= best * (1e0 - 1e-15) THEN highest END) AS high,
     CASE WHEN MAX(total_positives) = 0 THEN 'no positive labels' END AS note
@@ -25,8 +25,8 @@ FROM (
         CAST(cutoffs.score_low AS DOUBLE) AS lowest,
         CAST(cutoffs.score_high AS DOUBLE) AS highest,
         CASE
-            -- Slightly less, as sums of real-valued weights over the same rows may differ by
-            -- rounding.
+            -- Compare with slightly less, because sums of real-valued weights over the same rows
+            -- may differ by rounding.
             WHEN cutoffs.tp >= $recall * cutoffs.total_positives * (1e0 - 1e-12)
             THEN CAST(cutoffs.tp AS DOUBLE) / NULLIF(cutoffs.tp + cutoffs.fp, 0)
         END AS reached,

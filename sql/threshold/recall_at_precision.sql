@@ -14,7 +14,8 @@ since: 0.1.0
 SELECT
     slice,
     MAX(CASE
-        -- Slightly less, as sums of real-valued weights over the same rows may differ by rounding.
+        -- Compare with slightly less, because sums of real-valued weights over the same rows may
+        -- differ by rounding.
         WHEN tp + fp > 0 AND tp >= $precision * (tp + fp) * (1e0 - 1e-12)
         THEN CAST(tp AS DOUBLE) / NULLIF(total_positives, 0)
     END) AS value,

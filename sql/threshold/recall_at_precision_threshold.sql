@@ -15,7 +15,7 @@ SELECT
     slice,
     -- Sums of real-valued weights that should be equal may differ in the last digit.
     MAX(CASE WHEN reached >= best * (1e0 - 1e-15) THEN lowest END) AS value,
-    -- Bounds for bins: the most that a bin can reach is with all its positives first.
+    -- Bounds for bins: a bin reaches the most if all its positives come first.
     MIN(CASE WHEN reachable >= COALESCE(best, 0) * (1e0 - 1e-15) THEN lowest END) AS low,
     MAX(CASE WHEN reachable >= COALESCE(best, 0) * (1e0 - 1e-15) THEN highest END) AS high,
     CASE
@@ -30,7 +30,7 @@ FROM (
         CAST(cutoffs.score_low AS DOUBLE) AS lowest,
         CAST(cutoffs.score_high AS DOUBLE) AS highest,
         CASE
-            -- Slightly less, as in recall_at_precision.
+            -- Compare with slightly less, as in recall_at_precision.
             WHEN cutoffs.tp + cutoffs.fp > 0
                 AND cutoffs.tp >= $precision * (cutoffs.tp + cutoffs.fp) * (1e0 - 1e-12)
             THEN CAST(cutoffs.tp AS DOUBLE) / NULLIF(cutoffs.total_positives, 0)
