@@ -1,7 +1,7 @@
 /*
 summary: >-
   discrimination part of the Brier score: mean squared distance between the share of positives in a
-  bin and the prevalence; the uncertainty minus it is the refinement
+  bin and the prevalence; uncertainty minus resolution is the refinement
 formula: >-
   sum over bins of (n_b / n) (mean y in the bin - mean y)^2; without bins=, each distinct p is a bin
 direction: higher

@@ -1,7 +1,7 @@
 /*
 summary: >-
-  share by which the Brier score is lower than that of always predicting the prevalence; negative if
-  it is higher
+  relative reduction of the Brier score compared with always predicting the prevalence; negative if
+  the score is higher
 formula: 1 - Brier score / (mean y (1 - mean y))
 direction: higher
 range: -inf .. 1

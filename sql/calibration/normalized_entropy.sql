@@ -25,9 +25,9 @@ FROM (
         positives,
         negatives,
         -- The entropy times n is N l(N / P) + P l(P / N) with l(x) = ln(1 + x) / x. The logarithm
-        -- of a share close to 1 loses digits. The logarithm of 1 + x, as it is rounded, divided by
-        -- the x of this rounded sum does not (Goldberg, 1991, doi:10.1145/103162.103163, theorem
-        -- 4).
+        -- of a share close to 1 loses digits. Instead, divide the logarithm of the rounded sum 1 +
+        -- x by that sum minus 1, which loses none (Goldberg, 1991, doi:10.1145/103162.103163,
+        -- theorem 4).
         NULLIF(negatives, 0) * COALESCE(
             LN(1e0 + CAST(negatives AS DOUBLE) / NULLIF(positives, 0))
             / NULLIF(1e0 + CAST(negatives AS DOUBLE) / NULLIF(positives, 0) - 1e0, 0),

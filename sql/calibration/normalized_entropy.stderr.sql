@@ -4,8 +4,9 @@ summary: standard error of normalized entropy by the delta method, linearised fo
 SELECT
     slice,
     -- Delta method: a row adds its loss and, if it is positive, changes the entropy of the labels
-    -- by slope. The variance is that of loss - slope y, linearised for weights: the sum of w^2 (x -
-    -- mean)^2. Rounding is subtracted, as it is 0 where every probability is the prevalence.
+    -- by slope. So this is the variance of loss - slope y, linearised for weights: the sum of w^2
+    -- (x - mean)^2. The rounding error is subtracted, so that the result is 0 if every probability
+    -- is the prevalence.
     SQRT(
         GREATEST(
             (1e0 - 1e-13) * squared_losses
@@ -15,8 +16,9 @@ SELECT
             0e0
         )
     ) / NULLIF(entropy, 0) AS stderr,
-    -- The effective numbers of rows, (sum w)^2 / sum w^2. 20 rows of a class are enough, of a count
-    -- 5: they count a quarter. So are 30 rows with large losses, as in log_loss.stderr.sql.
+    -- Effective numbers of rows, (sum w)^2 / sum w^2. The warning limit is 5. Rows of a class are
+    -- divided by 4, so 20 of them reach it. Rows with large losses are divided by 6, as in
+    -- log_loss.stderr.sql.
     LEAST(
         COALESCE(25e-2 * positives * positives / NULLIF(positive_squares, 0), 0e0),
         COALESCE(25e-2 * negatives * negatives / NULLIF(total_squares - positive_squares, 0), 0e0),

@@ -15,8 +15,8 @@ SELECT
             0e0
         )
     ) / NULLIF(SUM(CASE WHEN label = 1 THEN weight ELSE 0 END), 0) AS stderr,
-    -- The effective numbers of rows, (sum w)^2 / sum w^2. 20 rows of a class are enough, of a count
-    -- 5: they count a quarter.
+    -- Effective numbers of rows, (sum w)^2 / sum w^2. The warning limit is 5. Rows of a class are
+    -- divided by 4, so 20 of them reach it.
     25e-2 * LEAST(
         COALESCE(
             POWER(SUM(CASE WHEN label = 1 THEN weight ELSE 0 END), 2)
