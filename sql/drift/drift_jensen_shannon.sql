@@ -14,7 +14,7 @@ SELECT
 FROM (
     SELECT
         slice,
-        -- Times 1 / (2 ln 2): half the sum, in bits.
+        -- Multiply by 1 / (2 ln 2): half the sum, in bits.
         CAST(SUM(
             CASE WHEN p > 0 THEN p * LN(2e0 * p / NULLIF(p + q, 0)) ELSE 0e0 * q END
             + CASE WHEN q > 0 THEN q * LN(2e0 * q / NULLIF(p + q, 0)) ELSE 0e0 * p END

@@ -8,7 +8,8 @@ SELECT
     slice,
     MAX(ABS(f - g)) AS drift,
     MAX(ABS(f - g)) AS low,
-    -- Within a bin, all rows of either sample may come first; at its ends both are exact.
+    -- Within a bin, all rows of either sample may come first. At the ends of a bin both
+    -- distributions are exact.
     MAX(CASE
         WHEN score_low < score_high AND f > f_below AND g > g_below
             THEN GREATEST(ABS(f - g_below), ABS(f_below - g))

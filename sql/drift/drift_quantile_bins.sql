@@ -15,7 +15,7 @@ FROM (
         slice,
         CASE
             WHEN last_place > 0 THEN LEAST(place, last_place)
-            -- One bin of all rows would hide any change of a constant reference.
+            -- If the reference is constant, a single bin of all rows would hide any change.
             WHEN score > last_score THEN 2e0
             WHEN score = last_score THEN 1e0
             ELSE 0e0 * place
@@ -26,7 +26,7 @@ FROM (
         SELECT
             slice,
             place,
-            -- Scores above all of the reference belong to its last bin.
+            -- Scores above the reference's largest score belong to its last bin.
             MAX(CASE WHEN reference_of_place > 0 THEN place END) OVER (PARTITION BY slice)
                 AS last_place,
             score,

@@ -1,6 +1,6 @@
 /*
 summary: >-
-  how many rows the reference and the current sample have, and the sum over rows of the width of
+  number of rows of the reference and of the current sample, and the sum over rows of the width of
   their score bin
 */
 SELECT

@@ -9,7 +9,7 @@ reference: scipy.stats.wasserstein_distance
 SELECT
     slice,
     value_at_middles AS drift,
-    -- Each row lies within half the width of its bin from the middle.
+    -- Each row is at most half the width of its bin away from the middle.
     CASE WHEN value_at_middles > width THEN value_at_middles - width ELSE 0e0 * width END AS low,
     value_at_middles + width AS high
 FROM (
