@@ -1,7 +1,7 @@
 /*
 summary: >-
-  as many rows as there are, drawn with replacement, for training; the rows never drawn (out-of-bag)
-  for testing
+  train on as many rows as there are, drawn with replacement; test on the rows never drawn
+  (out-of-bag)
 formula: in_bag_count is how often a row is drawn; (1 - 1/m)^m, near 36.8 %, are never drawn
 reference: Efron and Tibshirani (1993), An Introduction to the Bootstrap
 since: 0.1.0

@@ -1,7 +1,7 @@
 /*
 summary: >-
-  per bucket of hashes: its first place within the stratum, and whether it is whole, that is, no
-  fold can end inside it; fold j ends within k places of j / k of the units, as fold sizes differ by
+  per bucket of hashes: its first place within the stratum, and whether it is whole: no fold can end
+  inside a whole bucket; fold j ends within k places of j / k of the units, as fold sizes differ by
   at most one
 params:
   n_splits: series in [2, 10000] = 10

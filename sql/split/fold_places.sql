@@ -1,5 +1,5 @@
 /*
-summary: place of each unit within its stratum, from which its fold follows
+summary: place of each unit within its stratum, which determines its fold
 */
 SELECT
     slice,

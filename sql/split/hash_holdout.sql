@@ -1,7 +1,7 @@
 /*
 summary: >-
   a hold-out in which a row's role follows from its key alone, so that new rows never move old ones;
-  the share of test rows is right on average, not to the row
+  the share of test rows is test_size on average, not exactly
 formula: test where the hash as a number in [0, 1) is below test_size
 params:
   test_size: float in (0, 1) = 0.3

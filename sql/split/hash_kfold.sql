@@ -1,7 +1,7 @@
 /*
 summary: >-
   k folds in which a row's fold follows from its key alone, so that new rows never move old ones;
-  fold sizes are equal on average, not to the row
+  fold sizes are equal on average, not exactly
 formula: tested in the fold floor(k * hash), the hash as a number in [0, 1)
 params:
   n_splits: series in [2, 10000] = 10

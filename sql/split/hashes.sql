@@ -10,8 +10,8 @@ SELECT
     stratum,
     members,
     digest,
-    -- 52 bits, which a double holds exactly. Digit by digit, as engines differ in how they read
-    -- hexadecimal.
+    -- 52 bits, which a double holds exactly. They are read digit by digit, because engines read
+    -- hexadecimal in different ways.
     (STRPOS('0123456789abcdef', SUBSTRING(digest, 1, 1)) - 1) * POWER(16e0, -1)
     + (STRPOS('0123456789abcdef', SUBSTRING(digest, 2, 1)) - 1) * POWER(16e0, -2)
     + (STRPOS('0123456789abcdef', SUBSTRING(digest, 3, 1)) - 1) * POWER(16e0, -3)

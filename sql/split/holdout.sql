@@ -26,8 +26,8 @@ FROM (
         units,
         units_before,
         all_units,
-        -- The 1e-9: 0.07 * 100 is slightly more than 7 in doubles. At least one unit is tested, and
-        -- at least one trains.
+        -- Subtract 1e-9, because 0.07 * 100 is slightly more than 7 in doubles. At least one unit
+        -- is tested, and at least one trains.
         LEAST(
             GREATEST(CEIL($test_size * all_units - 1e-9), 1e0), CAST(all_units - 1 AS DOUBLE)
         ) AS tested

@@ -1,5 +1,5 @@
 /*
-summary: each row, or each group, is tested alone by a model of all others
+summary: each row, or each group, is tested alone, by a model of all others
 formula: as many folds as units; m rows are m models and m * m roles
 reference: sklearn.model_selection.LeaveOneOut and LeavePGroupsOut
 since: 0.1.0

@@ -1,5 +1,5 @@
 /*
-summary: each choice of p groups is tested by a model of all others
+summary: each choice of p groups is tested by a model of all other groups
 formula: as many folds as choices, m! / (p! (m - p)!) of m groups
 reference: sklearn.model_selection.LeavePGroupsOut
 since: 0.1.0

@@ -1,8 +1,7 @@
 /*
 summary: >-
-  k-fold cross-validation in which each training set is split again, by the other k - 1 folds: a
-  model is chosen on the validation rows, and the choice is judged on test rows that had no part in
-  it
+  k-fold cross-validation in which each training set is split again into its k - 1 folds: the
+  validation rows choose a model, and the test rows, which had no part in the choice, judge it
 formula: row of fold g is test in fold g, validation in fold f inner_fold g, train in fold f inner_fold h
 reference: Varma and Simon (2006), Bias in error estimation when using cross-validation for model selection
 since: 0.1.0

@@ -9,8 +9,8 @@ SELECT
     strata.units_before,
     strata.all_units
 FROM (
-    -- One number for repeat and stratum, and no column that is not needed: DuckDB sorts by it and
-    -- the digest at once, and takes twice as long with more columns.
+    -- One number stands for repeat and stratum, and no other column is kept, because DuckDB sorts
+    -- by this number and the digest at once, and takes twice as long with more columns.
     SELECT
         slice,
         repeat,

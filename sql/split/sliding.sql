@@ -1,7 +1,7 @@
 /*
 summary: >-
-  time in k + 1 blocks; each block but the first tests a model of the rows in a window before it,
-  except those in the gap
+  time in k + 1 blocks; each block except the first tests a model of the rows in a window before it,
+  without the rows in the gap
 formula: "train: test_start - gap - window <= time < test_start - gap"
 params:
   gap: float in [0, inf) = 0

@@ -1,7 +1,8 @@
 /*
 summary: >-
   largest z statistic of the strata: the difference between a stratum's share of the test rows and
-  its share of the training rows, in standard errors of that difference if both were one population
+  its share of the training rows, in standard errors under the assumption that both come from one
+  population
 */
 SELECT
     repeat,

@@ -1,7 +1,7 @@
 /*
 summary: >-
-  number of units per stratum and in the strata before it, in an order that is the same on every
-  engine
+  number of units in each stratum and in the strata before it; the order of strata is the same on
+  every engine
 */
 SELECT
     stratum,

@@ -1,7 +1,7 @@
 /*
 summary: >-
   fold in which each group is tested: groups are dealt out in alternating direction, the largest
-  first in each stratum, so that folds have about as many rows each unless one group is very large
+  first in each stratum, so that folds have about equally many rows unless one group is very large
 params:
   n_splits: series in [2, 10000] = 10
 */

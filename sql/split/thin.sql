@@ -1,5 +1,5 @@
 /*
-summary: each unit with the number of its bucket of hashes, of 65,536 buckets
+summary: each unit with the number of its bucket of hashes (one of 65,536)
 */
 SELECT
     hashes.slice,

@@ -1,5 +1,5 @@
 /*
-summary: times in k + 1 blocks with about as many rows each, numbered from 0
+summary: times in k + 1 blocks with about equally many rows, numbered from 0
 params:
   n_splits: series in [1, 10000] = 10
 */
