@@ -2,8 +2,8 @@
 -- generated script starts with them; one macro per metric file follows. A macro's parameter
 -- replaces every column of the same name that has no table alias, hence s., a., r.
 
--- Whether an argument is not a text in single quotes, which would be the same in all rows: ALIAS of
--- a text is its literal, and of a column its name.
+-- Return TRUE for a column, and raise an error for a text in single quotes, which would be the same
+-- in all rows. ALIAS of a text is its literal, and of a column its name.
 CREATE OR REPLACE MACRO sqleval._is_column(role, argument) AS
     CASE
         WHEN STARTS_WITH(ALIAS(argument), '''')
@@ -14,9 +14,9 @@ CREATE OR REPLACE MACRO sqleval._is_column(role, argument) AS
         ELSE TRUE
     END;
 
--- Scores of two classes. The label stays as it is, as this may be held in memory: it takes a byte
--- where DOUBLE takes eight. The branch that is never taken makes a truth value a number, and keeps
--- the type of every other score.
+-- Scores of two classes. The label keeps its type, because the rows may be held in memory and a
+-- label of one byte would take eight as DOUBLE. The branch that is never taken turns a boolean into
+-- a number, and keeps the type of every other score.
 CREATE OR REPLACE MACRO sqleval._scores(tbl, label, score, weight, slice) AS TABLE
 SELECT
     slice AS slice_1,
@@ -26,14 +26,14 @@ SELECT
 FROM QUERY_TABLE(tbl)
 WHERE sqleval._is_column('label', label) AND sqleval._is_column('score', score);
 
--- A label as a number: NULL if it is NaN, which is a missing value, or a text.
+-- A label as a number; NULL if it is a text, or NaN, which is a missing value.
 CREATE OR REPLACE MACRO sqleval._number(label) AS
     CASE
         WHEN ISFINITE(TRY_CAST(label AS DOUBLE)) OR ISINF(TRY_CAST(label AS DOUBLE))
             THEN TRY_CAST(label AS DOUBLE)
     END;
 
--- ISFINITE OR ISINF instead of ISNAN: DuckDB optimizes ISNAN and comparisons with NaN away by the
+-- ISFINITE OR ISINF instead of ISNAN: DuckDB removes ISNAN and comparisons with NaN because of the
 -- statistics of a Parquet file, which do not count NaN.
 CREATE OR REPLACE MACRO sqleval._scores_usable(label, score, weight) AS
     label IS NOT NULL
@@ -85,7 +85,7 @@ CREATE OR REPLACE MACRO sqleval._is_number(type_name) AS
         type_name, 'BOOLEAN|FLOAT|DOUBLE|DECIMAL.*|U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER'
     );
 
--- A number, or a truth value, as the shortest text of its value: 1 for 1, 1.0, 1.00 and true.
+-- The shortest text of a number or boolean: 1 for 1, 1.0, 1.00 and true.
 CREATE OR REPLACE MACRO sqleval._shorten_number(number) AS
     CASE
         WHEN number = 'true' THEN '1'
@@ -95,8 +95,8 @@ CREATE OR REPLACE MACRO sqleval._shorten_number(number) AS
         ELSE number
     END;
 
--- A class as text. The prediction arrives as text: beside a number it is the number, and beside a
--- truth value the truth value, that it spells, whatever its type was.
+-- A class as text. The prediction arrives as text, whatever its type was; beside a label that is a
+-- number or a boolean it is read as one.
 CREATE OR REPLACE MACRO sqleval._class(class, label) AS
     CASE
         WHEN TYPEOF(label) = 'BOOLEAN'
@@ -139,7 +139,7 @@ CREATE OR REPLACE MACRO sqleval._predicted_usable(label, prediction, weight) AS
     AND prediction IS NOT NULL
     AND ISFINITE(CAST(weight AS DOUBLE)) IS TRUE;
 
--- Whether a text is a number of a form. Values of a regression are no texts.
+-- Whether a text is a number of this form. Values of a regression are never texts.
 CREATE OR REPLACE MACRO sqleval._spells(class, form) AS
     TYPEOF(class) = 'VARCHAR' AND REGEXP_FULL_MATCH(CAST(class AS VARCHAR), form);
 
@@ -155,7 +155,7 @@ SELECT
     COUNT(CASE WHEN s.weight < 0 THEN 1 END) AS weight_negative,
     MAX(CAST(s.weight AS DOUBLE)) FILTER (ISFINITE(CAST(s.weight AS DOUBLE))) AS weight_largest,
     CAST(NULL AS VARCHAR) AS label_text,
-    -- The prediction arrives as text: 1.0 beside labels such as '1' was a number, or has another
+    -- The prediction arrives as text. 1.0 beside labels such as '1' was a number, or is another
     -- spelling.
     CASE
         WHEN COUNT(CASE WHEN sqleval._spells(s.label, '-?[0-9]+') THEN 1 END) > 0
@@ -292,8 +292,8 @@ SELECT
     END AS problem
 FROM QUERY_TABLE(audit) AS a;
 
--- The result of one metric, if it is requested: one row per slice. guarded: it is undefined for
--- scores outside 0 .. 1, which its note then says.
+-- The result of one metric, if it is requested: one row per slice. guarded: the metric is undefined
+-- for scores outside 0 .. 1, and its note says so.
 CREATE OR REPLACE MACRO sqleval._row(audit, result, name, is_requested, guarded) AS TABLE
 SELECT
     a.slice_1 AS slice,
@@ -314,7 +314,8 @@ FROM QUERY_TABLE(audit) AS a
 LEFT JOIN QUERY_TABLE(result) AS r ON a.slice_1 IS NOT DISTINCT FROM r.slice_1
 WHERE is_requested
 UNION ALL
--- A table without rows has one row all the same: a check of `value` would pass over none.
+-- A table without rows still returns one row, because a check of `value` would pass if there were
+-- none.
 SELECT
     MIN(a.slice_1) AS slice,
     name AS metric,
@@ -331,14 +332,14 @@ CREATE OR REPLACE MACRO sqleval._names(metrics) AS
         STRING_SPLIT_REGEX(TRIM(CAST(metrics AS VARCHAR), '[] '), ' *, *'), LAMBDA each: each <> ''
     );
 
--- Whether a metric is requested: without a list of metrics, those of the default set are.
+-- Whether a metric is requested: without a list, the metrics of the default set are.
 CREATE OR REPLACE MACRO sqleval._is_requested(metrics, name, by_default) AS
     CASE
         WHEN metrics IS NULL THEN by_default
         ELSE LIST_CONTAINS(sqleval._names(metrics), name)
     END;
 
--- Whether any of these metrics is requested, of which the default set has some.
+-- Whether any of these metrics is requested; the default set contains some of them.
 CREATE OR REPLACE MACRO sqleval._is_any_requested(metrics, names) AS
     metrics IS NULL OR LEN(LIST_INTERSECT(sqleval._names(metrics), names)) > 0;
 
@@ -422,7 +423,7 @@ CREATE OR REPLACE MACRO sqleval._auc_score(score) AS
     END;
 
 -- The counts by bin and class as a list in order of score, and a walk over it that sums positives,
--- negatives, pairs in order and pairs within a bin. HUGEINT, as the number of pairs may exceed
+-- negatives, pairs in order and pairs within a bin. HUGEINT, because the number of pairs may exceed
 -- BIGINT.
 CREATE OR REPLACE MACRO sqleval._auc_walk(label, score, bits) AS
     LIST_REDUCE(
@@ -448,7 +449,7 @@ CREATE OR REPLACE MACRO sqleval._auc_walk(label, score, bits) AS
             n := _next['n'],
             positives := _sofar['positives'] + CASE WHEN _next['class'] = 1 THEN _next['n'] ELSE 0 END,
             negatives := _sofar['negatives'] + CASE WHEN _next['class'] = 0 THEN _next['n'] ELSE 0 END,
-            -- The negatives of the bin; they are listed before its positives.
+            -- The negatives of the bin, which are listed before its positives.
             tied := CASE
                 WHEN _next['class'] = 0 THEN _next['n']
                 WHEN _next['bin'] = _sofar['bin'] THEN _sofar['tied']
@@ -476,8 +477,8 @@ CREATE OR REPLACE MACRO sqleval._auc_walk(label, score, bits) AS
         )
     );
 
--- `room` widens the bounds by the rounding of a division, here and in the value they are compared
--- with.
+-- `room` widens the bounds by the rounding error of two divisions: this one, and the one in the
+-- value that they are compared with.
 CREATE OR REPLACE MACRO sqleval._auc_share(walked, share, room) AS
     LIST_TRANSFORM(
         [walked],
@@ -488,13 +489,14 @@ CREATE OR REPLACE MACRO sqleval._auc_share(walked, share, room) AS
         ), CASE WHEN _sum['positives'] > 0 AND _sum['negatives'] > 0 THEN 1e0 END)
     )[1];
 
--- Classes in order of score, one byte a row: a count per distinct score would take far more.
+-- Classes are in order of score, one byte a row; a count per distinct score would take far more
+-- memory.
 CREATE OR REPLACE MACRO sqleval._auc_positions(classes) AS
     LIST_SUM(LIST_TRANSFORM(classes, LAMBDA _class, _position: _class * _position));
 
--- The positions of the positives, less those that they would have without negatives, are the
--- negatives below them. `negatives_first` and `positives_first` are orders of equal scores: their
--- mean counts such a pair as half.
+-- The sum of the positions of the positives, minus the sum without negatives, is the number of
+-- negatives below them. `negatives_first` and `positives_first` are two orders of equal scores;
+-- their mean counts a tied pair as half.
 CREATE OR REPLACE MACRO sqleval._auc_mean(negatives_first, positives_first) AS
     (
         sqleval._auc_positions(negatives_first) + sqleval._auc_positions(positives_first)
