@@ -1,7 +1,7 @@
-"""The portable SQL that files under ``sql/`` and conditions may use: the same on every engine.
+"""Checks that SQL files and conditions use only portable SQL, which all engines read alike.
 
 sqlglot passes unknown syntax through unchanged, so a list of forbidden syntax would never be
-complete. This is a list of allowed syntax.
+complete. So this module lists the allowed syntax.
 """
 
 from collections import Counter
@@ -65,7 +65,7 @@ DUCKDB_NODES = (
     exp.Typeof,
     exp.TryCast,
 )
-#: Expressions that only the compiler writes; every engine reads them, or they are rewritten.
+#: Expressions that only the compiler writes; every engine reads them or gets a rewritten form.
 _COMPILED = (
     exp.NullSafeEQ, exp.IsInf, exp.Concat, exp.Distinct, exp.Sign, exp.StddevSamp,
 )  # fmt: skip
@@ -76,7 +76,7 @@ _SAME_TYPE = (
 
 
 def _is_double(node: exp.Expr) -> bool:
-    """Whether ``node`` is DOUBLE on every engine, whatever the types of its columns."""
+    """Return whether ``node`` is DOUBLE on every engine, whatever the types of its columns."""
     if isinstance(node, exp.Cast):
         return bool(node.to.this == exp.DType.DOUBLE)
     if isinstance(node, exp.Literal):
@@ -104,7 +104,7 @@ def _is_inside(node: exp.Expr, *parents: type[exp.Expr]) -> bool:
     return isinstance(node.parent, parents)
 
 
-#: A type of node, the test of a use that is not portable, and the reason; {0} is the node's name.
+#: A node type, a test for uses that are not portable, and the reason; {0} is the node's name.
 _Use = tuple[type[exp.Expr], Callable[[Any], object], str]
 _WRONG: Sequence[_Use] = (
     (exp.Literal, lambda n: not n.is_string and "." in n.name and "e" not in n.name.lower(),
@@ -129,7 +129,7 @@ _WRONG: Sequence[_Use] = (
     (exp.Group, lambda n: n.args.get("all") or not n.expressions,
         "GROUP BY ALL is not portable; list the columns"),
     (exp.Group, lambda n: any(isinstance(item, exp.Literal) for item in n.expressions),
-        "GROUP BY takes names, not places; list the columns"),
+        "GROUP BY takes names, not positions; list the columns"),
     (exp.Join, lambda n: n.args.get("method") or n.side or not (n.args.get("using") or n.kind),
         "only JOIN ... USING (...) and CROSS JOIN are portable here"),
     (exp.Join, lambda n: n.args.get("on"), "join with USING, so that slices stay null-safe"),
@@ -137,7 +137,7 @@ _WRONG: Sequence[_Use] = (
         all(each.is_number for row in n.expressions for each in row.expressions)),
         "VALUES may only list numbers for a CROSS JOIN"),
     (exp.Tuple, lambda n: not _is_inside(n, exp.Values),
-        "compare one value at a time, as not every engine compares rows"),
+        "compare one value at a time, because not every engine compares rows"),
     (exp.Subquery, lambda n: not _is_inside(n, exp.From, exp.Join),
         "a subquery may stand only in FROM"),
     (exp.Union, lambda n: n.args.get("distinct"), "write UNION ALL"),
@@ -164,7 +164,7 @@ def _describe_unknown(node: exp.Expr) -> str:
 
 
 def _check_outputs(select: exp.Select) -> Iterator[tuple[exp.Expr, str]]:
-    """Yield the output columns that have no name, or one that engines read otherwise."""
+    """Yield the output columns without a name, or with one that engines read differently."""
     columns = [[*item.find_all(exp.Column)] for item in select.expressions]
     # How many output columns use a name without its table.
     uses = Counter(
@@ -244,23 +244,23 @@ def _list_portable(dialect: str) -> frozenset[type]:
 
 
 def is_portable(node: exp.Expr, dialect: str) -> bool:
-    """Whether a node of a statement or condition means the same in a dialect as in DuckDB's."""
+    """Return whether a node means the same in a dialect as in DuckDB's SQL."""
     if isinstance(node, exp.Anonymous):
         return node.name.upper() in FUNCTIONS
     return type(node) in _list_portable(dialect)
 
 
 def _parse_condition(text: str) -> exp.Condition | None:
-    """Return the syntax tree of a condition; None if it is not one, as `binding.where` says."""
+    """Return the syntax tree of a condition, or None if `binding.where` refuses the text."""
     try:
         tree = sqlglot.parse_one(text, dialect="duckdb")
-    except (SqlglotError, TypeError, ValueError):  # the last two are sqlglot's own too
+    except (SqlglotError, TypeError, ValueError):  # sqlglot raises the last two, too
         return None
     return tree if isinstance(tree, exp.Condition) else None
 
 
 def find_unportable(condition: str, dialect: str) -> str | None:
-    """Return what a condition in DuckDB's SQL holds that a dialect may read otherwise."""
+    """Return the first construct of a condition that a dialect may read unlike DuckDB."""
     tree = _parse_condition(condition)
     for node in tree.walk() if tree is not None else ():
         if not is_portable(node, dialect):
@@ -275,7 +275,7 @@ def check_condition(where: str, dialect: str) -> None:
     Raises
     ------
     RequestError
-        If it holds a construct beyond the list of portable SQL, which the message names.
+        If it holds a construct outside the list of portable SQL; the message names it.
     """
     unportable = find_unportable(where, dialect)
     if unportable is not None:
