@@ -1,4 +1,4 @@
-"""Draws curves of predictions, and the numbers beside them."""
+"""Draws the chart of a curve or confusion matrix, with its metrics beside it."""
 
 from __future__ import annotations
 
@@ -80,9 +80,9 @@ def find_chart(relation: Relation, catalogue: Catalogue) -> Chart:
 def collect_points(bound: Bound, curve: str, params: Mapping[str, Any]) -> pl.DataFrame:
     """Return the points of a curve for its picture.
 
-    If there may be more scores than a picture can show, these are the exact points at the lowest
-    scores of bins, provided that the picture shows no gap between neighbours. All points would
-    need a sort of all scores, and memory for them.
+    If there may be more scores than a picture can show, return only the exact points at the lowest
+    score of each bin, unless the picture would show gaps between them. All points would need a sort
+    of all scores, and the memory for it.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ def _is_dense(points: pl.DataFrame, x: str, columns: Sequence[str]) -> bool:
 def _collect_facts(
     bound: Bound, chart: Chart, keys: Sequence[str], bins: int | None
 ) -> pl.DataFrame | None:
-    """Return the numbers beside a picture by series, or None if the curve has none."""
+    """Return the metrics beside a chart, by series; None if the curve has none."""
     if not chart.metric:
         return None
     names = {"value": chart.metric[1], **chart.facts}
@@ -129,7 +129,7 @@ def _collect_facts(
     if evaluated.is_empty():
         return None  # there are no rows, so there is no slice
     first, *parts = evaluated.partition_by("metric", maintain_order=True)
-    by_keys = cs.by_name(*keys)  # as a plain text, a key called * would mean all columns
+    by_keys = cs.by_name(*keys)  # as a text, the key * would mean all columns
     facts = first.select(by_keys, "n", "value")
     for column, part in zip(list(names)[1:], parts, strict=True):
         values = part.select(by_keys, pl.col("value").alias(column))

@@ -62,7 +62,7 @@ def draw_curve(
     costs: tuple[float, float] | None = None,
     ci: float | None = None,
 ) -> Picture:
-    """Draw a curve from its rows in the order of the curve.
+    """Draw a curve from its rows, which are in the order of the curve.
 
     Each combination of ``keys`` (slice and model columns) is one coloured series. Rows with a
     missing or infinite coordinate are left out.
@@ -76,7 +76,7 @@ def draw_curve(
     keys : sequence of str
         The columns that identify a series.
     title : str, optional
-        The title, instead of the curve's own.
+        The title; by default, the title of the chart.
     facts : polars.DataFrame, optional
         By ``keys``: ``value`` (the metric of the chart) and ``n``, shown in the legend, and
         ``prevalence`` and ``break_even`` if known.
@@ -111,7 +111,7 @@ def draw_curve(
 
 
 def _check_columns(chart: Chart, frame: pl.DataFrame, keys: Sequence[str]) -> None:
-    """Raise if a column of a picture is missing, or no row is finite."""
+    """Raise `RequestError` if a column of the chart is missing, or no row is finite."""
     columns = chart.needed
     for name in (*keys, *columns):
         if name not in frame.columns:
@@ -173,7 +173,7 @@ def write_svg(chart: Picture) -> str:
         If vl-convert is not installed.
     """
     converter: Any = import_optional("vl_convert", "plot", "plots")
-    # Skip the validation, which takes as long again: the parts were validated when made.
+    # Skip the validation, which would double the time: the parts were validated when made.
     content = chart.to_dict(validate=False)
     content["config"]["legend"]["orient"] = "bottom"
     return converter.vegalite_to_svg(content)

@@ -29,10 +29,10 @@ _MAX_LINES = 300
 
 
 def _find_operating_points(frame: pl.DataFrame, costs: tuple[float, float]) -> pl.DataFrame:
-    """Return, by series, the point of the curve at the costs and the share of positives.
+    """Return the point of each series at these costs and at its share of positives.
 
-    The point is ``x`` and ``y``, and ``threshold`` attains it. Its cost line runs from ``left`` at
-    probability cost 0 to ``right`` at 1.
+    ``x`` and ``y`` are the point, and ``threshold`` is its threshold. Its cost line runs from
+    ``left`` at probability cost 0 to ``right`` at 1.
     """
     cost_fn, cost_fp = costs
     ends = ("probability_cost", "normalized_cost", "threshold")
@@ -107,6 +107,6 @@ def draw_cost_lines(frame: pl.DataFrame, series: Series) -> Picture:
     ends = ends.select("series", x=pl.lit(0.0), y="x", x2=pl.lit(1.0), y2="y")
     axes = encode_axis("x", "Probability cost") | encode_axis("y", "Normalized expected cost")
     color = series.encode_color() if series.title else alt.value("#555555")
-    # Not opacity, which makes each mark a layer and takes ten times as long.
+    # strokeOpacity, because opacity makes each mark a layer and takes ten times as long.
     lines = chart_rows(ends, axes).mark_rule(strokeWidth=0.7, strokeOpacity=0.35, opacity=1)
     return layer_charts([lines.encode(x2="x2:Q", y2="y2:Q", color=color)], 440, SIDE)

@@ -129,7 +129,7 @@ def _draw_calibrations(points: pl.DataFrame, series: Series) -> Picture:
 
 
 def draw_calibration(frame: pl.DataFrame, series: Series) -> Picture:
-    """Draw the observed by the predicted share, and the rows of each bin below."""
+    """Draw the observed against the predicted share, with the rows of each bin below."""
     points = select_points(frame, "predicted", "observed", "n")
     if len(series.names) > _MOST_COLORED:
         return _draw_calibrations(points, series)
