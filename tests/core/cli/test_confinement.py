@@ -20,7 +20,7 @@ SELECT = "SELECT delayed, p FROM read_parquet('{}')"
 
 @pytest.fixture
 def lake(tmp_path: Path) -> Path:
-    """Write rows to two folders, of which the second is secret."""
+    """Write rows to two folders; the second one is secret."""
     for name in ("open", "openly"):
         ROWS.write_parquet(tmp_path / name / "part=a" / "rows.parquet", mkdir=True)
     ROWS.select("delayed", "p").write_csv(tmp_path / "secret.csv")
@@ -78,7 +78,7 @@ def test_files_that_it_does_not_name_cannot_be_read(hostile: str, lake: Path) ->
 def test_a_query_of_a_missing_file_is_told_so(end: str, tmp_path: Path) -> None:
     path = f"{tmp_path}/nowhere.{end}"
     done = run("evaluate", "--query", f"SELECT delayed, p FROM '{path}'", *ROLES, code=2)
-    # DuckDB 1.5 has words of its own.
+    # DuckDB 1.5 words its errors differently.
     assert f"no such file: {path!r}" in done.stderr or "No files found" in done.stderr
     assert "query= is empty" in run("evaluate", "--query", " ", *ROLES, code=2).stderr
 

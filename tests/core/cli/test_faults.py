@@ -17,7 +17,7 @@ from tests.support.commands import run
 from tests.support.tried import check_tried
 
 SQLEVAL = [sys.executable, "-m", "sqleval"]
-#: Rows as many as are asked for.
+#: Any number of rows.
 ROWS = "SELECT i, i % 2 AS y, RANDOM() AS p FROM RANGE({}) AS t(i)"
 ROLES = ["--label", "y", "--score", "p"]
 JOB = """
@@ -69,8 +69,8 @@ def list_left(folder: Path) -> list[str]:
 def test_a_signal_stops_a_command_and_leaves_nothing(name: str, tmp_path: Path) -> None:
     check_tried("commands stopped by a signal", len(STOPPED) + 1)  # and a job, below
     number, options = STOPPED[name]
-    # More rows than a command sorts before it is stopped. A report first reads all without sorting
-    # them, and a split first counts them.
+    # More rows than a command can sort before it is stopped. A report first reads all rows without
+    # sorting them, and a split first counts them.
     query = ROWS.format({"report": 5_000_000, "split": 50_000_000}.get(name, 1_000_000_000))
     command = [*name.split(), "--query", query, *options, "--memory-limit", "60MB"]
     code, message = stop(command, number, tmp_path)
@@ -139,7 +139,7 @@ print(json.dumps(done))
 
 
 def run_limited(folder: Path, limit: int, commands: list[list[str]]) -> list[tuple[int, str]]:
-    """Run commands whose files may have so many bytes; return their codes and messages."""
+    """Run commands with a limit on the bytes of a file; return their codes and messages."""
     for name in ("spill", "out"):
         (folder / name).mkdir()
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""Data is data: no value and no name is markup, or obeyed by a terminal, wherever it is shown."""
+"""No value and no name acts as markup or as a control sequence, wherever it is shown."""
 
 import json
 import re
@@ -18,7 +18,7 @@ from tests.support.commands import Done, run
 from tests.support.hostile_names import HOSTILE
 from tests.support.tried import check_tried
 
-#: The elements of the pages; others would come from a name.
+#: The elements of the pages; any other element comes from a name.
 ELEMENTS = {
     "a", "b", "body", "br", "clippath", "code", "defs", "details", "div", "g", "h1", "h2", "head",
     "html", "line", "lineargradient", "meta", "p", "path", "pre", "rect", "stop", "style",
@@ -72,7 +72,7 @@ def _in_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def check_screen(done: Done, names: list[str] | None = None) -> None:
-    """Check that a terminal shows each of these names, and obeys nothing."""
+    """Check that a terminal shows each of these names, and gets no control sequence."""
     for text in (done.stdout, done.stderr):
         odd = {char for char in text if unicodedata.category(char) in ("Cc", "Cf", "Cs")}
         assert odd <= {"\n"}
@@ -82,7 +82,7 @@ def check_screen(done: Done, names: list[str] | None = None) -> None:
 
 
 class Page(HTMLParser):
-    """The elements and the text of a page."""
+    """Collect the elements and the text of a page."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -212,7 +212,7 @@ def test_a_chart(name: str, folder: Path) -> None:
 
 
 def check_job(done: Done) -> None:
-    """Check what a job printed, wrote and sent."""
+    """Check the outputs, files and notifications of a job."""
     check_screen(done)
     check_page(Path("page.html"))
     for verdicts in (json.loads(Path("out.json").read_text("utf-8"))["verdicts"],):

@@ -58,13 +58,13 @@ def test_an_unreadable_stdin_is_an_error(content: bytes, message: bytes) -> None
     (("split", "-", "--key", "id", "--time", "day"), 0, ""),
     (("drift", "-", "--score", "p", "--reference-where", "day < '2026-01-02'", "--current-where",
       "id > 2"), 0, ""),
-    # It holds one table, and a split is another one than its rows.
+    # A file holds one table, and a split and its rows are two.
     (("split", "check", "-", "-", "--key", "id"), 2, "stdin is empty"),
 ])  # fmt: skip
 def test_every_command_with_rows_reads_stdin(
     command: tuple[str, ...], code: int, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Types follow from all rows, of which most have a whole number, and a date is a date.
+    # Types are inferred from all rows: most have a whole number here, but not all of them.
     rows = "".join(f"{i},{i % 2},0,2026-01-01\n" for i in range(150))
     content = f"id,y,p,day\n{rows}150,1,0.5,2026-01-02\n".encode()
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
@@ -145,7 +145,7 @@ def test_the_list_has_a_line_for_each_metric_in_a_pipe() -> None:
     for row in sqleval.metrics():
         (line,) = (line for line in lines if line.split()[:1] == [row["name"]])
         assert len(line.rstrip()) <= 260
-        # The summary begins there, and no bracket is left open.
+        # The text before the summary leaves no bracket open.
         shown = line.split(None, 1)[1].rstrip()
         assert row["summary"].startswith(shown)
         assert shown.count("(") == shown.count(")")
@@ -159,7 +159,7 @@ def test_a_matrix_is_drawn(tmp_path: Path) -> None:
     assert "TP 1" in (tmp_path / "matrix.svg").read_text(encoding="utf-8")
 
 
-#: The command, with Ctrl-C at the moment in which it imports a module.
+#: Run the command, with Ctrl-C while it imports a module.
 STARTING = """
 import builtins, os, signal, sys
 importing = builtins.__import__

@@ -34,7 +34,7 @@ FULL = "cannot write to stdout: No space left on device"
 
 
 class Ended(NamedTuple):
-    """How a command ended: its exit code, and what a pipe got of its streams."""
+    """The exit code of a command, and the output that reached its pipes."""
 
     code: int
     out: str
@@ -136,7 +136,7 @@ def test_a_lost_connection_is_no_closed_pipe(monkeypatch: pytest.MonkeyPatch) ->
     def fail(*_: object) -> None:
         raise BrokenPipeError(32, "Broken pipe")
 
-    # click takes it for the pipe of stdout, and ends without a word.
+    # click would take the error for a closed stdout, and end without a message.
     monkeypatch.setattr("sqleval.catalog.listing.metrics", fail)
     done = run("list", code=3)
     assert done.stderr == "error: the other end of a connection or pipe has closed it\n"

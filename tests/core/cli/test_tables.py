@@ -1,4 +1,4 @@
-"""Printed tables: what a terminal of 80 or 60 columns shows."""
+"""Printed tables fit a terminal of 80 or 60 columns."""
 
 import io
 import re

@@ -1,4 +1,4 @@
-"""Versions of tables by the command: copies of the flights give the numbers of the files."""
+"""The command reads versions of tables: copies of the flights give the numbers of the files."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +13,7 @@ from tests.support.commands import run
 from tests.support.comparison import assert_frame_equal
 from tests.support.flights import FLIGHTS
 
-#: A month is as good as three.
+#: One month is enough.
 SUMMER, AUTUMN = ("07",), ("10",)
 METRICS = ["roc_auc", "log_loss", "precision", "prevalence"]
 
@@ -60,7 +60,7 @@ def evaluate(*source: str) -> pl.DataFrame:
     options = ["--label", "delayed", "--score", "p_boosted", "--nulls", "drop", "--by", "month"]
     metrics = [text for metric in METRICS for text in ("-m", metric)]
     done = run("evaluate", *source, *options, *metrics, "--format", "json")
-    # How a number was computed may differ between files and a table.
+    # The method of a number may differ between files and a table.
     return pl.read_json(done.stdout.encode()).drop("method").sort("month", "metric")
 
 
@@ -74,7 +74,7 @@ def expected() -> tuple[pl.DataFrame, ...]:
     newest = evaluate(both, "--where", "carrier <> 'UA'")
     assert summer["month"].unique().sort().to_list() == [*SUMMER]
     assert year["month"].unique().sort().to_list() == [*SUMMER, *AUTUMN]
-    # Each number of each month is another one without a carrier.
+    # Without the carrier, every number of every month differs.
     assert (newest["value"] != year["value"]).all()
     assert (newest["n"] < year["n"]).all()
     return summer, year, newest
