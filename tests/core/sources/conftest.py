@@ -1,4 +1,4 @@
-"""The rows in one Parquet file, and what they evaluate to."""
+"""The rows in one Parquet file, and their metrics."""
 
 from pathlib import Path
 
@@ -25,5 +25,5 @@ def expected(one_file: Path) -> pl.DataFrame:
 
 @pytest.fixture(scope="session")
 def few(expected: pl.DataFrame) -> pl.DataFrame:
-    """Return some of them, without how they were computed."""
+    """Return some of these metrics, without their methods."""
     return expected.filter(pl.col("metric").is_in(FEW)).drop("method")

@@ -1,4 +1,4 @@
-"""Types that are guessed from the first rows of CSV and JSON files hold for all rows."""
+"""Types guessed from the first rows of CSV and JSON files must hold for all rows."""
 
 import datetime as dt
 import json
@@ -38,7 +38,7 @@ def read_days(path: Path) -> list[object]:
         (("11.09.2018", "12.09.2018", "13.09.2018"), [(2018, 9, 11), (2018, 9, 12), (2018, 9, 13)]),
         (("09-11-18", "09-12-18", "09-30-18"), [(2018, 9, 11), (2018, 9, 12), (2018, 9, 30)]),
         (("2018-09-11", "2018-09-12", "2018-12-01"), [(2018, 9, 11), (2018, 9, 12), (2018, 12, 1)]),
-        # Both readings are one day.
+        # Both formats read the text as the same day.
         (("01/01/2018", "02/02/2018"), [(2018, 1, 1), (2018, 2, 2)]),
     ],
 )
@@ -153,7 +153,7 @@ def test_a_job_states_the_format(tmp_path: Path) -> None:
     job.write_text(text % ", format: '%m/%d/%Y'")
     run(*options)
     assert list_periods(job) == ["2018-09-11", "2018-09-12"]
-    # Another format assigns the rows of the same files to other periods.
+    # With another date format, the rows of the same files belong to other periods.
     job.write_text(text % ", format: '%d/%m/%Y'")
     run("run", str(job), "--as-of", "2018-12-31", "--backfill")
     assert {"2018-11-09", "2018-12-09"} < {*list_periods(job)}

@@ -45,7 +45,7 @@ def flip_page(path: Path, column: int, group: int = 0) -> None:
 @pytest.mark.parametrize("checksums", [False, True])
 def test_damage_is_an_error_or_changes_nothing(tmp_path: Path, checksums: bool) -> None:
     counts = damages.sweep(tmp_path, "snappy", 3, checksums=checksums)
-    # Each is read with and without verify=.
+    # Each damage is read with and without verify=.
     what = "damages of a Parquet file, with and without checksums"
     check_tried(what, sum(counts.values()) // 2)
     for (kind, verify, outcome), count in counts.items():
@@ -63,7 +63,7 @@ def test_the_page_counts_all_damages_of_the_benchmark(whole: Path) -> None:
     others = len(kinds) * len(damages.CODECS) - in_pages
     table = PAGE.read_text(encoding="utf-8").partition("Damages tried")[2].partition("\n\n**")[0]
     rows = re.findall(r"\| (\d+) \| (\d+) \| (\d+) \|$", table, re.MULTILINE)
-    # Other damages are those of files with and without checksums.
+    # Damages outside of pages are tried on files with and without checksums.
     assert [sum(map(int, row)) for row in rows] == [others * 2] + [in_pages] * 4
 
 
@@ -155,7 +155,7 @@ def test_a_page_that_differs_from_its_checksum(checked: Path) -> None:
         sqleval.scan(str(checked), **ROLES, verify=True).curve("roc").collect()
     with pytest.raises(SourceError, match=message):
         sqleval.split(str(checked), key="g", time="p", verify=True).collect()
-    # The columns that are read are checked, and no others.
+    # Only the columns that are read are checked.
     lazy = sqleval.scan(str(checked), label="g", prediction="g", task="multiclass", verify=True)
     assert lazy.evaluate("accuracy").collect().height == 1
 

@@ -1,4 +1,4 @@
-"""DuckDB and SQLite as sources: tables, queries, what is read, and what goes wrong."""
+"""DuckDB and SQLite as sources: tables, queries, the columns that are read, and errors."""
 
 import io
 import logging
@@ -60,7 +60,7 @@ def evaluate(source: object, **options: Any) -> pl.DataFrame:
 
 
 def read_all(source: sqleval.Predictions, column: str) -> pl.DataFrame:
-    """Return the rows that leave the database."""
+    """Return the rows that a source reads from the database."""
     (rows,) = source.source.objects([column]).values()
     return pl.DataFrame(rows)
 
@@ -140,7 +140,7 @@ def test_files_of_either_kind(tmp_path: Path, few: pl.DataFrame) -> None:
 def test_a_file_is_read_by_two_statements_although_the_database_is_replaced(
     tmp_path: Path,
 ) -> None:
-    """As it is after an error of DuckDB's own, in any statement."""
+    """An internal error of DuckDB, in any statement, makes the process replace its database."""
     file = write_duckdb(tmp_path / "rows.duckdb", flights=ROWS)
     with open_files([str(file)]) as (first, (name,)):
         count = f'SELECT COUNT(*) FROM "{name}".flights'
@@ -148,7 +148,7 @@ def test_a_file_is_read_by_two_statements_although_the_database_is_replaced(
         with open_files([str(file)]) as (second, _):
             for con in (first, second):
                 assert con.execute(count).fetchall() == [(ROWS.height,)]
-    # Nobody holds it now.
+    # The lock is free now.
     duckdb.connect(file).close()
 
 
@@ -253,7 +253,7 @@ def test_only_columns_and_rows_that_are_needed_leave(database: str) -> None:
 
 
 def test_types_of_sqlite(tmp_path: Path) -> None:
-    # The first values are missing, or whole; a column has no type.
+    # The first values are missing or whole numbers; one column has no type.
     file = write_sqlite(
         tmp_path / "w.sqlite",
         "CREATE TABLE t (at INTEGER, y, p NUMERIC, g, late, score)",
@@ -288,7 +288,7 @@ def test_streams_in_batches(
     reader = pa.RecordBatchReader.from_stream(rows)
     assert max(batch.num_rows for batch in reader) <= 100
     assert_frame_equal(evaluate(file), few)
-    # Not read to its end, the statement ends all the same, and the file can be written.
+    # A statement that is not read to its end still ends, and the file can be written.
     assert pa.RecordBatchReader.from_stream(rows).read_next_batch().num_rows == 99
     write_sqlite(file, "DROP TABLE flights")
     with pytest.raises(SourceError, match=r"cannot read .*: no such table: main\.flights"):
@@ -356,7 +356,7 @@ def test_arrow_streams_of_any_library(tmp_path: Path, expected: pl.DataFrame) ->
             ROWS.to_arrow().to_reader(),
         ):  # fmt: skip
             predictions = sqleval.scan(source, **ROLES)
-            # A statement of ranks and of values would read the rows more than once.
+            # A statement with metrics of ranks and of values would read the rows more than once.
             found = predictions.evaluate(asked).collect()
             wanted = expected.filter(pl.col("metric").is_in(asked))
             assert_frame_equal(found.drop("method"), wanted.drop("method"))

@@ -52,7 +52,7 @@ def test_every_snapshot_of_a_ducklake(lakes: Path, kind: str) -> None:
     expected = pl.read_parquet(lakes / kind / "rows.parquet")
     catalogue = lakes / kind / CATALOGUES[kind]
     sizes: set[int] = set()
-    # Of the other catalogue, which is attached anew for each of them, every third is read.
+    # The other catalogue is attached once per version, so only every third version is read.
     parts = [*expected.partition_by("snapshot", as_dict=True).items()]
     for (version,), rows in parts if kind == "sqlite" else parts[::-3][::-1]:
         found = read(f"ducklake:{catalogue}#preds", int(version))
@@ -80,7 +80,7 @@ def test_metrics_of_a_ducklake(lakes: Path, kind: str, monkeypatch: pytest.Monke
         predictions = sqleval.scan(source, **ROLES, **options)
         found = predictions.evaluate(["roc_auc", "ks"]).collect().drop("method")
         assert_frame_equal(found, expected[at])
-    # The command reads the catalogue, and the files that it names, and no others.
+    # The command reads only the catalogue and the files that the catalogue names.
     monkeypatch.chdir(lakes / kind)
     options = ["--label", "y", "--score", "p", "--by", "day", "--nulls", "drop", "-m", "roc_auc"]
     done = run("evaluate", f"ducklake:{CATALOGUES[kind]}#main.preds", *options, "--format", "csv")
@@ -103,7 +103,7 @@ def test_a_time_of_a_ducklake(lakes: Path) -> None:
 
 
 def test_a_statement_reads_the_snapshot_of_its_scan(lakes: Path, sqlite: Path) -> None:
-    """Also where the catalogue itself held rows, which are gone from it later."""
+    """Also where the catalogue itself held rows that were later moved to files."""
     source = f"ducklake:{sqlite}#preds"
     predictions = sqleval.scan(source, **ROLES)
     expected = predictions.evaluate("roc_auc").collect()

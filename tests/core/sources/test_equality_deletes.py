@@ -47,7 +47,7 @@ Table = Any
 
 
 def make_rows(keys: list[int | None], start: int = 0) -> pl.DataFrame:
-    """Return rows, each of a number of its own, in which all other columns repeat."""
+    """Return rows with a unique number each; the values of all other columns repeat."""
     at = pl.int_range(start, start + len(keys), eager=True)
     return pl.DataFrame(
         {"row": at, "key": pl.Series(keys, dtype=pl.Int64), "day": (at % 2).cast(pl.Int32)}
@@ -229,7 +229,7 @@ def add_nested(table: Table) -> None:
 
 
 def make_table(folder: Path, name: str = "rows", *, is_nested: bool = False) -> Table:
-    """Make a table; a nested column is one that the engine does not read from its files."""
+    """Make a table; with a nested column, the engine does not read its files."""
     catalog = SqlCatalog("c", uri=f"sqlite:///{folder}/c.db", warehouse=f"file://{folder}")
     catalog.create_namespace_if_not_exists("lake")
     arrow = ROWS.to_arrow(compat_level=pl.CompatLevel.oldest())
@@ -263,10 +263,10 @@ def open_case(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Any], tuple
 
 @pytest.mark.parametrize("case", CASES)
 def test_rows_that_are_left(case: Any, open_case: Callable[[Any], tuple[Table, set[int]]]) -> None:
-    """By files of the engine, and of PyIceberg as soon as the table has a nested column.
+    """The engine reads the files; PyIceberg reads a table with a nested column.
 
-    Then a condition is judged after the deletes, whatever they are: the next test has one. By
-    files it is part of the same statement, and tried with a third of the cases.
+    PyIceberg applies a condition after any deletes, as the next test checks. For the engine the
+    condition is part of the same statement, and is tried with a third of the cases.
     """
     table, rows = open_case(case)
     nested = table.catalog.load_table(table.name())
@@ -330,7 +330,7 @@ def test_floats_that_are_deleted(is_nested: bool, tmp_path: Path) -> None:
     assert read_rows(table, where="small > 0.05") == {24, 25, 27}
     with table.update_schema() as schema:
         schema.update_column("small", DoubleType())
-    # In the data file, the number is that of a FLOAT.
+    # The data file holds the number as a FLOAT.
     pairs = frame(small=[float(rows["small"][4]), math.inf], large=[0.1, 0.0])
     commit(table, write_deletes(table, pairs, [small, large]))
     commit(table, write_deletes(table, frame(large=[1.0, None]), [large]))
@@ -359,7 +359,7 @@ UNREAD = ("clock", "code", "fixed", "id")
 
 @pytest.mark.parametrize("has_files", [True, False])
 def test_keys_of_other_types(has_files: bool, tmp_path: Path) -> None:
-    """Of each type, one row has a value that is deleted, one NULL, and all others the other one."""
+    """For each type, one row has a deleted value, one has NULL, and all others are kept."""
     others = {name: each for name, each in OTHERS.items() if not has_files or name not in UNREAD}
     table = make_table(tmp_path)
     with table.update_schema() as schema:
@@ -377,14 +377,14 @@ def test_keys_of_other_types(has_files: bool, tmp_path: Path) -> None:
         deletes.append((pa.table({name: pa.array([gone, None], kind)}), [number]))
     commit(table, *write_rows(table, rows))
     commit(table, *(write_deletes(table, *each) for each in deletes[1:]))
-    # Of the other rows each column is NULL, and rows of the first type are there as yet.
+    # The deleted rows of the first type are still there; all other deleted rows are gone.
     assert read_rows(table, has_files=has_files) == {20, 21, 19 + count}
     commit(table, write_deletes(table, *deletes[0]))
     assert read_rows(table) == {19 + count}
 
 
 def test_a_partition_of_nan(tmp_path: Path) -> None:
-    """It is a partition as any other one; PyIceberg writes none."""
+    """NaN is a partition like any other one; PyIceberg cannot write it."""
     table = make_table(tmp_path)
     with table.update_schema() as schema:
         schema.add_column("size", DoubleType())
@@ -404,7 +404,7 @@ def test_a_partition_of_nan(tmp_path: Path) -> None:
 
 
 def test_a_partition_that_is_void(tmp_path: Path) -> None:
-    """A removed field of version 1 is void: deletes of such a partition are of all."""
+    """A removed partition field of version 1 is void, so its deletes apply to all partitions."""
     catalog = SqlCatalog("c", uri=f"sqlite:///{tmp_path}/c.db", warehouse=f"file://{tmp_path}")
     catalog.create_namespace("lake")
     arrow = ROWS.to_arrow(compat_level=pl.CompatLevel.oldest())
@@ -460,7 +460,7 @@ def test_equality_deletes_that_are_gone(tmp_path: Path) -> None:
 
 
 def test_conditions_reach_data_files(tmp_path: Path) -> None:
-    """Files are not read before the rows are left out, which would hold them all."""
+    """Deleted rows are left out batch by batch, so that memory never holds all rows."""
     table = make_table(tmp_path)
     delete_by_several_columns(table)
     source = sqleval.scan(table, label="y", score="p").source

@@ -1,4 +1,4 @@
-"""A store that refuses a token says why in its body, which an answer to HEAD does not have."""
+"""A store explains a refused token in the body of its answer, which HEAD does not return."""
 
 import threading
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ BODY = (
 
 
 class _Refusal(BaseHTTPRequestHandler):
-    """Answers as S3 does to a token that has expired."""
+    """A server that answers like S3 when a token has expired."""
 
     def do_GET(self) -> None:
         self.send_response(400)

@@ -167,7 +167,7 @@ def test_a_number_is_read_as_it_is_far_below_whole_ones(name: str, tmp_path: Pat
 
 
 def test_columns_of_csv_files_are_matched_by_name(tmp_path: Path) -> None:
-    # The engine would read p as a whole number, as the second column of the first file is one.
+    # The engine would read p as a whole number, because the first file's second column holds one.
     (tmp_path / "a.csv").write_text("y,p\n0,1\n1,2\n")
     (tmp_path / "b.csv.gz").write_bytes(gzip.compress(b"p,y,g\n0.5,1,a\n1,0,b\n"))
     found = sqleval.scan(tmp_path, label="y", score="p").evaluate("roc_auc").collect()
@@ -185,7 +185,7 @@ def test_a_column_without_a_value_fits_any_type(tmp_path: Path) -> None:
 
 
 def _write_linked_lake(folder: Path) -> Path:
-    """Write a lake of two days, of which the first is a link to a folder elsewhere."""
+    """Write a lake of two days; the first day is a link to a folder elsewhere."""
     for day in (1, 2):
         frame = pl.DataFrame({"y": [0, 1], "p": [0.1, 0.9], "k": [day, day + 2]})
         frame.write_parquet(folder / "real" / f"day={day}" / "rows.parquet", mkdir=True)
@@ -212,7 +212,7 @@ def test_links_to_folders_are_followed(
         return found.select("day", "n").rows()
 
     assert count() == [("1", 2), ("2", 2)]
-    # Links that lead back, and one to a folder that is read anyway.
+    # Links that form a cycle, and one to a folder that is read anyway.
     for name, target in (("self", "."), ("up", ".."), ("latest", "day=2")):
         (lake / name).symlink_to(target)
     (tmp_path / "real" / "day=1" / "back").symlink_to(lake)

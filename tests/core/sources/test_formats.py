@@ -14,7 +14,7 @@ from tests.support.comparison import assert_frame_equal
 from tests.support.flights import ROLES, ROWS
 
 SOME = ROWS.gather_every(10)
-#: The codecs of a format whose files are compressed as a whole, by the ending.
+#: The codecs of files that are compressed as a whole, by their ending.
 WHOLE = {"": None, ".gz": "gzip", ".zst": "zstd"}
 #: Codecs within a file.
 PARQUET = ("none", "snappy", "gzip", "brotli", "lz4", "zstd")
@@ -34,22 +34,22 @@ CASES = [
 ]  # fmt: skip
 
 
-#: A folder is read by the endings of its files, so that one codec within them is enough.
+#: The endings of the files decide how a folder is read, so one codec within them is enough.
 FOLDERS_OF = ("zstd",)
-#: Of the values of the rows; metrics of a format are computed as those of any other file.
+#: One metric of the values is enough: metrics are computed alike for all formats.
 FEW = ["log_loss"]
 
 
 @pytest.fixture(scope="module")
 def expected(tmp_path_factory: pytest.TempPathFactory) -> pl.DataFrame:
-    """Return what these rows evaluate to in one Parquet file."""
+    """Return the metrics of these rows in one Parquet file."""
     path = tmp_path_factory.mktemp("some") / "rows.parquet"
     SOME.write_parquet(path)
     return sqleval.scan(path, **ROLES).evaluate(FEW).collect()
 
 
 def write_file(path: Path, codec: str) -> None:
-    """Write the rows as the ending says."""
+    """Write the rows in the format of the ending."""
     _, kind, *_ = path.name.split(".")
     if kind == "parquet":
         pq.write_table(SOME.to_arrow(), path, compression=codec)

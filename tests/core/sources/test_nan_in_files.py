@@ -1,4 +1,4 @@
-"""NaN in a large Parquet file, whose statistics leave it out, is seen all the same."""
+"""NaN in a large Parquet file is noticed, although the file's statistics leave it out."""
 
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ import sqleval
 from sqleval import DataError
 from tests.support.comparison import assert_frame_equal
 
-#: Above this number of rows the engine optimizes, and so reads statistics at all.
+#: Only above this number of rows does the engine optimize, and read statistics.
 _N = 100_000
 
 
@@ -25,7 +25,7 @@ def _make_rows() -> pl.DataFrame:
     nan = pl.lit(float("nan"))
     rows = rows.with_columns(
         x=pl.when(holes).then(nan).otherwise("x"),
-        # Beside NaN there is one value alone, so that the least is the largest.
+        # There is a single value beside NaN, so that the minimum equals the maximum.
         size=pl.when(holes).then(nan).otherwise(1.5),
     )
     return rows.with_columns(f=pl.col("x").cast(pl.Float32))

@@ -1,4 +1,4 @@
-"""The character NUL, which no file system has in a name, is an error that says so."""
+"""A path with the character NUL, which no file system allows, raises an error that says so."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Predictions on a web server are those of the local files."""
+"""Predictions on a web server give the metrics of the local files."""
 
 from collections.abc import Iterator
 from functools import cache
@@ -17,7 +17,7 @@ from tests.support.flights import FLIGHTS
 
 LOCAL = FLIGHTS / "predictions"
 PREDICTIONS: dict[str, Any] = {"label": "delayed", "score": "p_boosted", "nulls": "drop"}
-#: Of the order of rows, of their values, and of decisions on them.
+#: Metrics of the order of scores, of their values, and of decisions.
 METRICS = ["roc_auc", "log_loss", "precision"]
 
 
@@ -61,7 +61,7 @@ def test_a_web_server(web: WebServer) -> None:
     sqleval.scan(urls, **PREDICTIONS, where="month = '08'").evaluate("roc_auc").collect()
     ((path, size),) = web.read.items()
     assert path == "/month=08/part-0.parquet"
-    # The end of the file, and three of nineteen columns.
+    # Only the end of the file and three of nineteen columns are read.
     assert size - 65_536 < 0.25 * (LOCAL / path[1:]).stat().st_size
     with pytest.raises(sqleval.SourceError, match="no such file: 'http://127"):
         sqleval.scan(f"{web.url}/nosuch.parquet", **PREDICTIONS)

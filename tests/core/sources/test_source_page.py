@@ -1,4 +1,4 @@
-"""docs/reference/sources.md says what is read, how, and which test has read it."""
+"""docs/reference/sources.md lists each source, its reader, and a test that reads it."""
 
 import ast
 import importlib
@@ -69,7 +69,7 @@ SOURCES = [
 
 
 def find_test(name: str) -> tuple[Any, set[str]]:
-    """Return a test function, and its marks with those of its module."""
+    """Return a test function, and the marks of the function and of its module."""
     file, _, function = name.partition(".")
     module = importlib.import_module(f"tests.{file.replace('/', '.')}")
     marks = getattr(module, "pytestmark", [])
@@ -82,7 +82,7 @@ def find_test(name: str) -> tuple[Any, set[str]]:
 def test_a_source_of_the_page_is_tested(row: tuple[str, ...]) -> None:
     _, _, _, extra, _, name = row
     assert name.rpartition(".")[2].startswith("test_")
-    if not name.startswith("engines/"):  # whose libraries this lane does not need
+    if not name.startswith("engines/"):  # the libraries of that lane may be missing here
         test, marks = find_test(name)
         assert callable(test)
         assert not marks & {"skip", "skipif", "xfail"}

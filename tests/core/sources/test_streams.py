@@ -24,10 +24,10 @@ from tests.support.versions import needs
 
 
 def counted(batches: int, rows: int) -> tuple[pl.LazyFrame, dict[str, Any]]:
-    """Return a LazyFrame made of batches, and what is seen of its reading.
+    """Return a LazyFrame made of batches, and a record of how it is read.
 
-    The numbers stand in NumPy arrays without a copy, so an array's death is the moment at
-    which every engine has let go of its batch.
+    The batches share the memory of NumPy arrays, so an array is freed only when every engine
+    has released its batch.
     """
     seen: dict[str, Any] = {"reads": 0, "alive": 0, "peak": 0, "columns": set()}
     lock = threading.Lock()
@@ -114,7 +114,7 @@ def test_a_reader_is_read_once() -> None:
 
 
 def test_a_dataset_reads_only_the_columns_it_needs(tmp_path: Path) -> None:
-    # The second file's `carrier` cannot be read as text, which is no business of this call.
+    # The second file's `carrier` cannot be read as text, but this call does not read it.
     ROWS.write_parquet(tmp_path / "1.parquet")
     ROWS.with_columns(carrier=pl.struct("key")).write_parquet(tmp_path / "2.parquet")
     source = ds.dataset(tmp_path, format="parquet")
@@ -133,7 +133,7 @@ dataset = ds.dataset([sys.argv[1]] * int(sys.argv[2]))
 found = sqleval.scan(dataset, label="y", score="p").evaluate("roc_auc", bins=8).collect()
 print(found["n"].item(), pa.default_memory_pool().max_memory())
 """
-    # A process of its own, in which no other test has taken more memory.
+    # A separate process, whose peak of memory no other test has raised.
     done = subprocess.run(
         [sys.executable, "-c", script, path, str(files)], capture_output=True, text=True, check=True
     )

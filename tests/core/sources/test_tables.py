@@ -1,4 +1,4 @@
-"""Delta, Iceberg and Lance tables: their versions, deleted rows, and what is skipped."""
+"""Delta, Iceberg and Lance tables: versions, deleted rows, and files that are skipped."""
 
 import json
 import re
@@ -232,7 +232,7 @@ def test_tables_of_a_catalogue_by_name(
     assert_frame_equal(
         evaluate("iceberg://test/lake.flights", version="published"), expected["both"]
     )
-    # The engine reads its files, also in a command, which is confined to what is named.
+    # The engine reads its files, also in a command, which may read only the files of the source.
     roles = {"label": "delayed", "score": "p"}
     opened = sqleval.scan("iceberg://test/lake.flights", **roles)
     assert "read_parquet(" in opened.sql(["roc_auc"])
@@ -282,13 +282,13 @@ def test_a_condition_skips_files(delta: Path, iceberg: Iceberg) -> None:
             found, sqleval.scan(frame, **roles).evaluate("roc_auc").collect().drop("method")
         )
         assert found["n"].sum() < kept
-        # No row of another month leaves the reader: the engine's own, or that of the library.
+        # Neither reader (the engine's or the library's) returns a row of another month.
         rows = f"SELECT COUNT(*) FROM {predictions.source.relation} AS s"
         objects = predictions.source.objects(["month"])
         if objects:
             assert embedded().rows(rows, {}, [], objects) == [(frame.height,)]
             continue
-        # Not by the process's own database: it does not optimize statements over so few rows.
+        # Not on the process's database, which does not optimize statements over so few rows.
         con = duckdb.connect()
         con.execute(f"EXPLAIN ANALYZE {rows} WHERE {where}")
         ((_, plan),) = con.fetchall()
@@ -341,7 +341,7 @@ def test_columns_that_an_iceberg_table_got_later(tmp_path: Path) -> None:
 
 
 def test_files_that_were_added_to_an_iceberg_table(tmp_path: Path) -> None:
-    """They have no numbers of columns, so that the engine would read NULL."""
+    """Files without field ids, for which the engine would read NULL."""
     catalog = SqlCatalog("c", uri=f"sqlite:///{tmp_path}/c.db", warehouse=f"file://{tmp_path}")
     catalog.create_namespace("lake")
     table = catalog.create_table("lake.rows", schema=FIRST.to_arrow().schema)
@@ -359,7 +359,7 @@ def test_files_that_were_added_to_an_iceberg_table(tmp_path: Path) -> None:
 
 
 def test_times_of_spark_without_a_zone(tmp_path: Path) -> None:
-    """DuckDB would take INT96 as local times."""
+    """INT96 is read as UTC; DuckDB would read local times."""
     path = tmp_path / "table"
     rows = FIRST.with_columns(
         at=pl.datetime_range(datetime(2026, 1, 1), datetime(2026, 1, 2), "1h", time_zone="UTC",
@@ -388,7 +388,7 @@ def test_times_of_spark_in_the_year_9999(tmp_path: Path) -> None:
     log.write_text(log.read_text().replace(f'"size":{size}', f'"size":{file.stat().st_size}'))
     snapshot = load_snapshot(str(path), {}, open_catalogue)
     assert snapshot is not None
-    # As a scan reads them, and as a job does.
+    # Read by a scan, and by a job.
     for opened in (
         open_source(str(path), name="t"),
         snapshot.open_files([each.path for each in snapshot.files], "t"),
