@@ -73,12 +73,12 @@ def test_calibration_refuses_scores_outside_0_to_1() -> None:
 
 
 def test_gain_table_worked_by_hand() -> None:
-    # Ten rows, half of them found in the first three; the tie of four straddles two places.
+    # Ten rows, half of the positives in the first three; the tie of four straddles both bins.
     frame = pl.DataFrame({"y": [1, 1, 0, 1, 0, 1, 0, 0, 0, 0], "p": [9, 8, 7, 5, 5, 5, 5, 3, 2, 1]})
     bound = sqleval.scan(frame, label="y", score="p", threshold=5)
     assert bound.curve("gain_table").collect().height == 10
     rows = bound.curve("gain_table", bins=2).collect().rows()
-    # Half of the rows: the first three and two of the tie of four, which brings one positive.
+    # The first bin: three rows, and two of the tie of four, which count as one positive.
     assert rows[0] == pytest.approx((0.5, 5, 0.75, 1.5, 0.75 - 2 / 6))
     assert rows[1] == pytest.approx((1.0, 1, 1.0, 1.0, 0.0))
 

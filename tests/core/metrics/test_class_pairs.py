@@ -1,4 +1,4 @@
-"""One-versus-one averages over all pairs of classes, Hand and Till's area among them."""
+"""One-versus-one averages over all pairs of classes, including Hand and Till's area."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ from tests.support.small_inputs import BINARY, class_decisions, close, only_row,
 
 
 def guessed(k: int, n: int = 150) -> pl.DataFrame:
-    """Return rows of k classes, with a decision and a probability a class."""
+    """Return rows of k classes, with a decision and a probability for each class."""
     rng = np.random.default_rng(k)
     label = np.append(np.arange(k), rng.integers(0, k, n))
     mass = rng.random((len(label), k)) + np.eye(k)[label] * 0.4
@@ -85,7 +85,7 @@ def test_pairs_of_classes_by_slice() -> None:
 @pytest.mark.parametrize("average", ["macro", "micro", "weighted"])
 def test_pairs_of_classes_by_scores_with_weights(average: str, is_c_rare: bool) -> None:
     frame = drawn("probabilities", 90)
-    if is_c_rare:  # neither a label nor ever the largest score
+    if is_c_rare:  # class c is no label and never has the largest score
         frame = frame.filter(pl.col("y") != "c").with_columns(pl.col("p_c") / 1e4)
         assert (frame["p_c"] < frame.select(pl.max_horizontal("p_a", "p_b"))["p_a"]).all()
     case = next(case for case in BINARY if case.metric == "average_precision")

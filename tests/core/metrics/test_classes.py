@@ -109,7 +109,7 @@ def test_undefined_classes_have_a_note_without_zero_division() -> None:
     assert notes.pop(("precision(average=None)", "c")) == "no predicted positives"
     assert notes.pop(("recall(average=None)", "d")) == "no positive labels"
     assert set(notes.values()) == {None}
-    # Without rows there is no class; the row says so, with slices and without.
+    # Without rows there is no class, and the note says so, with and without slices.
     for by in ((), "y"):
         empty = sqleval.scan(NEVER.head(1), label="y", prediction="c", by=by, where="y = 'z'")
         notes = empty.evaluate(["accuracy", "recall(average=None)"]).collect()["note"].to_list()
@@ -131,7 +131,7 @@ def test_zero_division_of_two_classes(instead: int) -> None:
     text = f"precision(zero_division={instead})"
     expected = precision_score([1, 0], [0, 0], zero_division=instead)
     assert value(frame, text, label="y", score="p") == expected
-    # Of no rows there is no value all the same.
+    # Without rows, zero_division does not apply and the value is missing.
     assert value(frame.clear(), text, label="y", score="p") is None
 
 

@@ -86,7 +86,7 @@ def sum_of_squares(weights: list[Fraction], values: list[Fraction]) -> Fraction:
 
 
 def half_width(frame: pl.DataFrame) -> float:
-    """Return the half of an interval that no end of a range cuts off."""
+    """Return the standard error, from the longer side of an interval."""
     row = frame.row(0, named=True)
     return max(row["high"] - row["value"], row["value"] - row["low"]) / 1.959963984540054
 
@@ -96,7 +96,7 @@ WAYS = ("rows", "counts", "state", "merged")
 
 @pytest.mark.parametrize(
     ("offset", "way", "weighted"),
-    # Each mean in each way; weights with half of these, so that each has both.
+    # Each offset in each way, half of them weighted, so that each occurs with and without weights.
     [
         (offset, way, bool((i + j) % 2))
         for i, offset in enumerate((0.0, 1e7, 1e8))
@@ -139,7 +139,7 @@ def test_deviations_beside_a_large_mean(offset: float, weighted: bool, way: str)
         share = Fraction(int((weight**2).sum()), int(total) ** 2)
         variance = squares / total**2 / (1 - 2 * 400 * share**2 + share)
     want = float(variance) ** 0.5
-    # The difference of two values near 1e8 has eight digits less than they.
+    # The difference of two values near 1e8 loses eight digits.
     assert half_width(found) == pytest.approx(want, rel=1e-13 + offset * 1e-15)
 
 
@@ -157,7 +157,7 @@ def test_losses_that_hardly_differ(metric: str, way: str) -> None:
     loss = -np.log(p) if metric == "log_loss" else (1 - p) ** 2
     exact = [Fraction(float(x)) for x in loss]
     want = float(sum_of_squares([Fraction(1)] * 1000, exact) / 999 / 1000) ** 0.5
-    # A loss has sixteen digits, and they differ in the last seven.
+    # Losses have sixteen digits, and differ in the last seven.
     assert half_width(found) == pytest.approx(want, rel=1e-6)
 
 
@@ -167,7 +167,7 @@ def test_losses_that_hardly_differ(metric: str, way: str) -> None:
 def test_delong_near_one_and_near_zero(swaps: int, sign: int, way: str) -> None:
     rng = np.random.default_rng(swaps)
     n, negatives = 2_000, np.arange(2_000)
-    # Positives above all negatives, but for a few negatives that tie with a positive.
+    # Positives above all negatives, except a few negatives that tie with a positive.
     positive = np.sort(rng.uniform(0.6, 1, n))
     negative = np.where(negatives < swaps, positive[n // 2], rng.uniform(0, 0.4, n))
     score = sign * np.concatenate([positive, negative])
@@ -175,7 +175,7 @@ def test_delong_near_one_and_near_zero(swaps: int, sign: int, way: str) -> None:
     rows = pl.DataFrame({"y": label, "p": score, "w": np.ones(2 * n)})
     data = sqleval.scan(rows, label="y", score="p", weight="w" if way == "weights" else None)
     found = data.evaluate("roc_auc", ci=0.95)
-    # Twice the number of the other class on the wrong side of each row.
+    # Per row, twice the number of rows of the other class on the wrong side.
     of_positives = np.array([2 * swaps] * (n // 2) + [swaps] + [0] * (n - n // 2 - 1))
     of_negatives = np.where(negatives < swaps, n + 1, 0)
     ones = [Fraction(1)] * n

@@ -1,4 +1,4 @@
-"""Properties of every metric, also of a user's own: states, comparisons, intervals."""
+"""Properties of every metric, including a user's own: states, comparisons, intervals."""
 
 from typing import Any
 
@@ -119,7 +119,7 @@ def catalogue(tmp_path_factory: pytest.TempPathFactory) -> Catalogue:
 
 
 def list_metrics(bound: Any) -> list[str]:
-    """Return the metrics that an input can have."""
+    """Return the metrics that fit an input."""
     names = [each.name for each in bound.catalogue.relations("metric")]
     fitting: list[str] = []
     for name in names:
@@ -193,7 +193,7 @@ def test_every_metric_has_an_interval_or_says_why_not(task: str, catalogue: Cata
 
 
 def test_rows_are_drawn_for_a_metric_that_takes_no_weights(catalogue: Catalogue) -> None:
-    """As the same metric with weights has it: a row that is drawn twice is two rows."""
+    """The metric equals its weighted form: a row that is drawn twice counts as two rows."""
     metrics = ["bias_of_rows", "weighted_bias"]
     options: dict[str, Any] = {"ci": 0.95, "ci_method": "bootstrap", "replicates": 200}
     found = bind("regression", 0, catalogue).evaluate(metrics, **options).collect()
@@ -201,7 +201,7 @@ def test_rows_are_drawn_for_a_metric_that_takes_no_weights(catalogue: Catalogue)
         assert found[end][0] == pytest.approx(found[end][1], rel=1e-9)
     two = bind("regression", 1, catalogue).compare(metrics, replicates=200).collect()
     assert two["p_value"][0] == pytest.approx(two["p_value"][1], rel=1e-9)
-    # Beside the bootstrap, a standard error of its own.
+    # The metric has its own standard error beside the bootstrap's.
     row = bind("regression", 0, catalogue).evaluate("bias", ci=0.95).collect().row(0, named=True)
     errors = (ROWS["u"] - ROWS["t"]).to_numpy()
     half = 1.959963984540054 * errors.std() / np.sqrt(N)

@@ -14,7 +14,7 @@ ROLES = {"label": "y", "score": "p", "weight": "w"}
 
 
 def values(rows: pl.DataFrame, metric: str, ci: float | None) -> list[float | None]:
-    """Return the value of each slice; a metric has another SQL file where `ci=` is given."""
+    """Return the value of each slice; with `ci=`, a metric uses another SQL file."""
     replicates = {} if ci is None else {"replicates": 0}
     result = sqleval.scan(rows, **ROLES, by="s").evaluate(metric, ci=ci, **replicates).collect()
     return result.sort("s")["value"].to_list()

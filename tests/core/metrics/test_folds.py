@@ -61,7 +61,7 @@ def test_averages_over_folds_are_those_of_folds(over: list[str]) -> None:
     sizes = [part.height for part in parts]
     for name, reference in AVERAGED.items():
         one = [reference(part) for part in parts]
-        # All rows as one: what micro means, and what no average means.
+        # All rows pooled: the meaning of micro, and of no average.
         assert got[name] == close(reference(SCORED))
         assert got[f"{name}(average='macro')"] == close(np.mean(one))
         assert got[f"{name}(average='micro')"] == close(reference(SCORED))
@@ -107,7 +107,7 @@ def test_folds_where_a_metric_is_undefined_leave_the_mean() -> None:
     one = np.delete(rates("precision"), 1)
     assert row["value"] == close(one.mean())
     assert row["note"] == "undefined for 1 of 5 folds"
-    # Unless they are told to stand for a number.
+    # Unless `zero_division` replaces them by a number.
     row = only_row(frame, "precision(average='macro', zero_division=1)", over="run")
     assert (row["value"], row["note"]) == (close((one.sum() + 1) / 5), None)
     row = only_row(frame, "precision(average='weighted')", over="run")

@@ -31,7 +31,7 @@ def test_mse_is_an_integral_over_a_grid(density: np.ndarray, expected: float, bo
     roles = {"label": "y", "prediction": "f", "weight": "dx", "task": "regression"}
     got = value(frame, "mse(normalize=False)", **roles)
     assert got is not None
-    # The bound is attained, but for rounding: both integrands are polynomials of degree 3 or less.
+    # The bound is attained up to rounding: both integrands are polynomials of degree 3 or less.
     assert expected - got == pytest.approx(bound / STEPS**2, rel=1e-6)
     # Here the weights sum to 1, so that the mean is the integral.
     assert value(frame, "mse", **roles) == close(got)

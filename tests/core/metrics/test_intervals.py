@@ -71,7 +71,7 @@ def test_exact_interval_of_a_rate(by: str | None, weight: str | None) -> None:
         assert (row["low"], row["high"]) == pytest.approx(expected, rel=1e-9)
         assert row["method"].startswith("clopper-pearson")
         assert "delong" in own["method"][1]
-    # Also where only some columns are wanted, or rows are chosen by them.
+    # Also if only some columns are selected or filtered by.
     for column in ("low", "high", "value"):
         assert_frame_equal(lazy.select(column).collect(), found.select(column))
     above = pl.col("low") > 0.6
@@ -223,7 +223,7 @@ def logit_interval(value: float, error: float, level: float) -> tuple[float, flo
     return low, high
 
 
-#: The areas, and the line that each is of the area under ROC: slope and intercept.
+#: Each metric is a linear function of the area under ROC: slope and intercept.
 AREAS = {
     "roc_auc": (1, 0), "gini": (2, -1), "rank_loss": (-1, 1), "roc_auc_rank_sum": (1, 0),
     "roc_auc_trapezoid": (1, 0),
@@ -350,7 +350,7 @@ def of_counts(function: Callable[..., float], **options: Any) -> Any:
 
 
 def costs(label: np.ndarray, guess: np.ndarray, weight: np.ndarray) -> tuple[float, float]:
-    """Return the cost of errors, 5 for a missed positive, and that of being always wrong."""
+    """Return the cost of errors, 5 for a missed positive, and the cost if every row is wrong."""
     cost = np.where(label == 1, 5.0, 1.0) * weight
     return float(cost[label != guess].sum()), float(cost.sum())
 
@@ -398,7 +398,7 @@ OF_COUNTS: dict[str, Score] = {
 
 
 def find_error(row: dict[str, Any], least: float | None, most: float | None) -> float:
-    """Return the standard error that an interval of 95 % was made from."""
+    """Return the standard error behind an interval of 95 %."""
     low, value, high = row["low"], row["value"], row["high"]
     z = 2 * norm.ppf(0.975)
     if most is None:
@@ -443,7 +443,7 @@ def trapezoid(label: np.ndarray, score: np.ndarray, weight: np.ndarray) -> float
     return sk.auc(recall, precision)
 
 
-#: Points between -1 and 1, and their weights, by which integrals are computed.
+#: Points between -1 and 1, and their weights, for numerical integration.
 NODES, SHARES = np.polynomial.legendre.leggauss(40)
 
 
@@ -464,7 +464,7 @@ def interpolated(label: np.ndarray, score: np.ndarray, weight: np.ndarray) -> fl
 def sum_steps(precisions: Callable[..., np.ndarray]) -> Score:
     """Return the area of steps whose precisions follow from their points.
 
-    It is what scikit-learn gives, in a twentieth of the time, as the jackknife asks for each row.
+    It equals scikit-learn's, in a twentieth of the time: the jackknife computes it for each row.
     """
 
     def area(label: np.ndarray, score: np.ndarray, weight: np.ndarray) -> float:
@@ -489,7 +489,7 @@ PR_AREAS: dict[str, tuple[Score, Callable[..., np.ndarray]]] = {
 
 
 def find_effective_size(label: np.ndarray, score: np.ndarray, precisions: Any) -> float:
-    """Return how many positives of the same precision would be as uncertain; at most N."""
+    """Return the effective number of positives: Kish's formula over precisions; at most N."""
     fp, tp = find_points(label, score, np.ones(len(label)))
     with np.errstate(invalid="ignore"):
         own = np.repeat(precisions(fp, tp), np.rint(np.diff(tp)).astype(int))
@@ -504,7 +504,7 @@ def find_effective_size(label: np.ndarray, score: np.ndarray, precisions: Any) -
 def test_intervals_of_areas_under_precision_and_recall(
     shift: float, digits: int, weight: str | None
 ) -> None:
-    # Nearly all positives above the negatives; few positives.
+    # With a shift, nearly all positives are above the negatives; if negative, positives are few.
     frame = drawn("binary", 60 if shift >= 0 else 300, seed=3)
     kept = pl.lit(value=True) if shift >= 0 else (pl.col("y") == 0) | (pl.col("count") == 1)
     score = pl.col("p") + shift * pl.col("y")
@@ -702,7 +702,7 @@ def test_rows_that_count_once_a_class_have_no_closed_form() -> None:
         (pl.col("low") < pl.col("value")) & (pl.col("value") < pl.col("high"))
     ).equals(rows)
     assert rows["method"].str.contains("bootstrap").all()
-    # Beside metrics per class, of which some have a closed form and some have none.
+    # Beside metrics per class, some with a closed form and some without.
     several = [metrics[0], "recall(average=None)", "average_precision(average=None)"]
     beside = bound.evaluate(several, ci=0.95, replicates=100).collect()
     assert beside.row(0, named=True) == {"class": None} | rows.row(0, named=True)
@@ -710,10 +710,9 @@ def test_rows_that_count_once_a_class_have_no_closed_form() -> None:
 
 
 def evaluate_with_intervals(kind: Kind) -> dict[str, dict[str, Any]]:
-    """Return the row of each metric of a kind of data, of one statement.
+    """Return the row of each metric of a kind of data, from one statement.
 
-    Of several averages and parameters, which are not known to intervals, one stands for all, in
-    turn.
+    Intervals do not depend on averages and parameters, so each metric has one of them, in turn.
     """
     alike: dict[object, dict[object, Case]] = {}
     for case in CASES:
@@ -722,10 +721,10 @@ def evaluate_with_intervals(kind: Kind) -> dict[str, dict[str, Any]]:
     bound = sqleval.scan(drawn(kind), **ROLES[kind])
     sets = [[*same.values()] for same in alike.values()]
     metrics = [same[i % len(same)].metric for i, same in enumerate(sets)]
-    # Of one class against the others a third has replicates: they are those of two classes.
+    # No replicates for one class against the others: they equal the replicates of two classes.
     few = kind == "probabilities"
     result = bound.evaluate(metrics, ci=0.95, replicates=0 if few else 100).collect()
-    # Files for intervals give the same values as those without; of binary metrics `test_metrics`
+    # SQL files for intervals give the values of the plain files. For binary metrics, `test_metrics`
     # compares both with the references.
     if kind != "binary":
         assert_frame_equal(

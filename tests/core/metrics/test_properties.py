@@ -23,7 +23,7 @@ few = settings(
     max_examples=12,
     deadline=None,
     derandomize=True,
-    # Frames are small as drawn, and making a failing one smaller takes minutes.
+    # Without shrinking: drawn frames are small, and shrinking a failing one takes minutes.
     phases=[Phase.explicit, Phase.generate],
     database=None,
     suppress_health_check=list(HealthCheck),
@@ -34,9 +34,9 @@ KINDS = list(ROLES)
 def metrics_of(kind: Kind, *, weighted: bool = False, by: Any = "example") -> list[str]:
     """Return the text of each metric that takes this kind of data, with one set of parameters.
 
-    Others are other numbers in the same files, and other averages of what each class has; they
-    take turns, and slices see other ones than rows together. `test_metrics` compares all of them
-    with references.
+    Other parameters are other numbers in the same files, and averages combine the same values per
+    class, so they take turns; slices get others than all rows. `test_metrics` compares all of
+    them with references.
     """
     alike: dict[object, dict[object, Case]] = {}
     for case in CASES:
@@ -47,7 +47,7 @@ def metrics_of(kind: Kind, *, weighted: bool = False, by: Any = "example") -> li
     return [same[(turn + i) % len(same)].metric for i, same in enumerate(sets)]
 
 
-#: Their best end depends on the share of positives.
+#: Metrics whose best value depends on the share of positives.
 BEST_BY_PREVALENCE = {"brier_resolution"}
 
 
@@ -103,10 +103,10 @@ def frames(kind: Kind) -> st.SearchStrategy[pl.DataFrame]:
 
 @cache
 def examples(kind: Kind) -> pl.DataFrame:
-    """Return small frames of a kind in one, told apart by the column ``example``.
+    """Return small frames of a kind as one, with the column ``example`` as their number.
 
-    A statement takes longer to plan than to run, and so all are asked in one: each by its slice,
-    and their rows together.
+    A statement takes longer to plan than to run, so one statement evaluates all examples: as
+    slices, and pooled.
     """
     found: list[pl.DataFrame] = []
 
@@ -162,14 +162,14 @@ def test_perfect_predictions_reach_the_best_end(kind: Kind, weight: str | None) 
 @pytest.mark.parametrize("weight", [None, "w"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_row_order_and_files_do_not_matter(kind: Kind, weight: str | None, tmp_path: Path) -> None:
-    # With weights the rows of all examples together, without weights those of each.
+    # With weights all examples are pooled; without weights each is a slice.
     options = EACH[1 if weight else 0]
     metrics = metrics_of(kind, weighted=weight is not None, **options)
     if not metrics:
         pytest.skip("no metric of this kind takes weights")
     bound = rows(examples(kind), kind, weight=weight, **options)
     assert properties.check_order(bound, metrics) == {}
-    # One of the files has a row, and one has none.
+    # One file has a single row, and one has none.
     for i, (start, end) in enumerate(pairwise([0, 1, 20, 20, 45, bound.frame.height])):
         bound.frame[start:end].write_parquet(tmp_path / f"{i}.parquet")
     files = properties.evaluate(bound, metrics, source=tmp_path / "*.parquet")
@@ -177,7 +177,7 @@ def test_row_order_and_files_do_not_matter(kind: Kind, weight: str | None, tmp_p
     assert find_differences(files, expected, ("in files", "as a frame")) == {}
 
 
-#: What takes another file alone than together.
+#: Metrics that use another SQL file alone than together with others.
 ALONE = [
     pytest.param(case.kind, [case.metric], id=str(case))
     for case in {about(case): case for case in reversed(CASES) if has_twins(case)}.values()
@@ -196,14 +196,14 @@ def test_grouped_equals_filtered(kind: Kind, metrics: list[str]) -> None:
 
 @pytest.mark.parametrize(("kind", "metrics"), ALONE)
 def test_weight_2_equals_the_row_twice(kind: Kind, metrics: list[str]) -> None:
-    # Together the metrics have weights of 0 to 3 in the next test.
+    # The next test evaluates the metrics together, with weights of 0 to 3.
     frame = drawn(kind, 90, seed=5).with_columns(two=1 + pl.col("h") % 2)
     assert properties.check_repeats(rows(frame, kind), metrics, "weight", "two") == {}
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "ranking"])
 def test_counts_as_weights_equal_repeated_rows(kind: Kind) -> None:
-    # Each example is a slice; counts of rows together, and alone, are those of `test_metrics`.
+    # Each example is a slice; `test_metrics` has counts without slices.
     bound, options = rows(examples(kind), kind, **EACH[0]), EACH[0]
     assert (bound.frame["count"] == 0).any()
     metrics = metrics_of(kind, weighted=True, **options)
@@ -251,8 +251,8 @@ def test_each_definition_of_roc_auc_takes_weights_alike(name: str) -> None:
 
 
 def test_plans_agree(tmp_path: Path) -> None:
-    # The metrics of other kinds, and weighted ones, have one plan: see test_metrics. Of few rows
-    # `evaluate` takes the plan of rows.
+    # Metrics of other kinds, and weighted ones, have one plan: see test_metrics. For few rows,
+    # `evaluate` chooses the plan of rows.
     examples("binary").write_parquet(path := tmp_path / "rows.parquet")
     metrics = metrics_of("binary")
     by_rows = properties.evaluate(rows(examples("binary"), "binary", by=["example"]), metrics)
@@ -267,7 +267,7 @@ def test_plans_agree(tmp_path: Path) -> None:
 # -- notes -------------------------------------------------------------------------------------
 
 
-#: What is undefined is so of few rows: many such slices at once, whatever the parameters.
+#: Metrics are undefined on few rows: these data sets hold many such slices.
 UNDEFINED = [data for data in ALL if data.name in ("cases as slices", "no weight at all")]
 
 
@@ -275,7 +275,7 @@ UNDEFINED = [data for data in ALL if data.name in ("cases as slices", "no weight
 def notes_of_undefined(data: Data) -> dict[str, set[str]]:
     """Return the notes of all metrics of a data set, by name.
 
-    The case with the most parameters is undefined for the most reasons.
+    The case with the most parameters can be undefined for the most reasons.
     """
     cases = sorted(
         (case for case in CASES if case.fits(data)), key=lambda case: len(case.request.parameters)
@@ -297,12 +297,12 @@ def given_notes(name: str) -> Iterator[str]:
         if any(case.fits(data) for case in cases):
             yield from notes_of_undefined(data).get(name, ())
     if name.endswith("_threshold"):
-        # Two rows that one bin holds, of which the positive stands above.
+        # Two rows in one bin, the positive above the negative.
         rows = pl.DataFrame({"y": [1, 0], "p": [0.51, 0.5]})
         bound = sqleval.scan(rows, label="y", score="p")
         yield from bound.evaluate(name, bins=2).collect()["note"].drop_nulls()
     pairs = [(case, data) for case in cases for data in ALL]
-    # Rows without weight come first, of which fewer parameters know more.
+    # Rows without weight come first: they produce notes already with few parameters.
     pairs.sort(
         key=lambda pair: (
             pair[1].name != "no weight at all", len(pair[0].request.parameters),
@@ -314,7 +314,7 @@ def given_notes(name: str) -> Iterator[str]:
             bound = sqleval.scan(data.frame, **ROLES[data.kind], **data.options)
             yield from bound.evaluate(case.metric).collect()["note"].drop_nulls()
             if case.kind == "ranking":
-                # The mean over queries counts them; one query's own note stands in its step.
+                # The mean over queries counts notes; the note of a single query is in its step.
                 for step, _, rows in bound.steps(case.metric, rows=100):
                     if step == "_metrics_1":
                         yield from rows["note_1"].drop_nulls()
@@ -379,6 +379,6 @@ def test_statement_contains_the_files_own_expression(case: Case, plan: Any) -> N
     own = list(expressions(case.name))
     alone = squeezed(bound.statement(case.metric, plan=plan).sql)
     assert any(expression in alone for expression in own), own
-    # Of several instances of one file the parameters are numbered: compare the file's first.
+    # Parameters of repeated files are numbered: compare only the first instance.
     if not case.request.parameters:
         assert any(expression in together(case.kind, plan) for expression in own), own

@@ -74,7 +74,7 @@ def list_recalls(rows: pl.DataFrame = DOSED) -> tuple[dict[int, float], dict[int
 
 
 def test_means_distances_and_areas() -> None:
-    """The distance from all rows is that of fairlearn: `difference(method="to_overall")`."""
+    """The distance from all rows equals fairlearn's `difference(method="to_overall")`."""
     recalls, sizes = list_recalls()
     values = np.array([*recalls.values()])
     whole = recall_score(DOSED["y"], DOSED["p"] >= 0.5)

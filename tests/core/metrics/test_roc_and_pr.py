@@ -1,4 +1,4 @@
-"""ROC and PR curves, and confusion matrices, equal those of scikit-learn on every data set."""
+"""ROC and PR curves and confusion matrices equal scikit-learn's on every data set."""
 
 import warnings
 from typing import Any
@@ -18,7 +18,7 @@ BINARY = [data for data in stacked() if data.kind == "binary"]
 
 def reference_curve(name: str, frame: pl.DataFrame, **options: Any) -> np.ndarray:
     """Return scikit-learn's points as (threshold, x, y), thresholds descending from infinity."""
-    # Places stand for scores, which may be infinite; their thresholds are put back.
+    # Ranks replace scores, which may be infinite; the thresholds are mapped back.
     distinct, places = np.unique(frame["p"].to_numpy().astype(float), return_inverse=True)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -40,8 +40,8 @@ CURVES = [
     for drop in (False, True)
     # Whether three points of real weights lie on one line is a matter of rounding.
     if not (drop and data.weight == "w")
-    # All points: `test_curve_equals_its_reference` compares them on this data, those of a PR curve
-    # but for the first.
+    # All points; `test_curve_equals_its_reference` compares them on this data, except the first
+    # point of a PR curve.
     if drop or data not in COMPARED or (name == "pr_curve" and data.name == "plain")
 ]
 

@@ -22,7 +22,7 @@ def test_hull_of_real_weights_has_the_vertices_and_at_most_what_rounds(data: Dat
         assert (apart.min(axis=1, initial=1) < 1e-12).all() or not len(expected)
         assert len(expected) or not len(got)
         if len(expected):
-            # What is above the hull's lines by a last digit is not another curve.
+            # A point above the hull by a last digit is a rounding error.
             above = np.interp(got[:, 0], expected[:, 0], expected[:, 1])
             assert (np.abs(above - got[:, 1])[got[:, 0] > 0] < 1e-12).all()
 
@@ -124,7 +124,7 @@ def test_the_prior_of_pr_from_roc_changes_precision_only() -> None:
     frame = drawn("binary", 300)
     bound = sqleval.scan(frame, label="y", score="p")
     got = bound.curve("pr_from_roc", prior=0.01).collect()
-    # Of the same scores with each negative 99 * P / N times, precision is that at 1 in 100.
+    # With each negative counted 99 * P / N times, the share of positives is 1 in 100.
     positives = frame["y"].sum()
     times = pl.when(y=0).then(99 * positives / (300 - positives)).otherwise(1.0)
     want = pr(rows_of(frame.with_columns(w=times), "binary", weight="w"))

@@ -1,7 +1,7 @@
-"""As many threads as one likes give the same rows: every metric and curve.
+"""Every metric and curve gives the same rows with any number of threads.
 
-The rows are fifty row groups, which the threads take in any order; most tests beside others
-have one thread.
+The rows are fifty row groups, which the threads read in any order. Most other tests use one
+thread.
 """
 
 from collections.abc import Callable, Iterator
@@ -21,7 +21,7 @@ SetThreads = Callable[[int], None]
 
 @pytest.fixture(scope="module")
 def write(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Kind, int], Path]:
-    """Return a function that writes rows of a kind, with ties and scores of their own."""
+    """Return a function that writes rows of a kind, with ties and distinct scores."""
     folder = tmp_path_factory.mktemp("rows")
 
     def path(kind: Kind, n: int) -> Path:
@@ -52,12 +52,12 @@ def list_metrics() -> Iterator[Any]:
             fitting = [
                 case for case in CASES if case.kind == kind and (case.weighted or not options)
             ]
-            # Of two classes, files differ without weights; of queries there are no weights.
+            # Without weights, two classes use other files, and rankings have no weights.
             if fitting and (options or kind in ("binary", "ranking")):
                 # Other parameters are other numbers in the same files.
                 names = list({case.name: case.metric for case in reversed(fitting)}.values())
                 if kind == "probabilities":
-                    # Each class is read as two are: a third shows that it is, as the others do.
+                    # Each class is evaluated like two classes, so a third of the metrics is enough.
                     names = names[::3]
                 # Statements of few metrics are optimized in less time.
                 for part, start in enumerate(range(0, len(names), 25), start=1):
@@ -81,7 +81,7 @@ def test_metrics(
     [
         pytest.param(curve, n, id=f"{curve}-{n}")
         for curve in CURVES
-        # A larger file, and a small one, whose rows are kept, of which curves know nothing.
+        # A large file, and a small one, which the engine keeps in memory: curves do not see that.
         for n in (5_000, 10_000)
         if n == 10_000 or curve.name in ("roc_curve", "roc_hull", "gain_table")
     ],

@@ -138,7 +138,7 @@ def test_an_undefined_value_leaves_the_gap_undefined() -> None:
     never = sqleval.scan(frame.with_columns(y=0), label="y", score="p", role="part", task="binary")
     row = never.evaluate("best_accuracy_threshold").filter(role="gap").collect().row(0, named=True)
     assert (row["value"], row["note"]) == (None, "both values are infinite")
-    # A gap would tell the value that min_rows= blanks.
+    # A gap would reveal the value that min_rows= hides.
     few = frame.filter(pl.col("part") != "test").extend(frame.filter(part="test").head(3))
     few = few.with_columns(pl.lit("all").alias("^.*$"))
     bound = sqleval.scan(few, label="y", score="p", role="part", by="^.*$")
@@ -212,7 +212,7 @@ def test_rows_without_a_role() -> None:
     known = frame.drop_nulls("part")
     got = result.filter(role="test").row(0, named=True)
     assert got["value"] == close(MEASURED["accuracy"](known.filter(part="test"), "p"))
-    # What has no role is counted as dropped.
+    # A row without a role counts as dropped.
     assert result.filter(pl.col("role").is_null())["n_dropped"].item() == 90 - known.height
 
 

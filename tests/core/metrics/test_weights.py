@@ -30,7 +30,7 @@ def evaluate(rows: pl.DataFrame, metrics: Any, **options: Any) -> dict[str, dict
 
 
 def find_correction(weight: pl.Series) -> float:
-    """Return what a linearised standard error is multiplied by, for weights that differ."""
+    """Return the factor of a linearised standard error for unequal weights."""
     n, share = len(weight), (weight**2).sum() / weight.sum() ** 2
     return ((1 - 1 / n) / (1 - 2 * n * share**2 + share)) ** 0.5
 
@@ -56,8 +56,8 @@ OF_R = {
 def test_means_rates_and_ratios_are_those_of_r() -> None:
     rows = create_rows()
     found = evaluate(rows, list(OF_R))
-    # svyratio has the factor n / (n - 1) that the delta method leaves out. What is added for the
-    # influence of large weights is not in R.
+    # svyratio has the factor n / (n - 1), which the delta method leaves out. R lacks the correction
+    # for the influence of large weights.
     factor = (399 / 400) ** 0.5
     correction = find_correction(rows["w"])
     assert correction == pytest.approx(1, abs=0.01)
@@ -81,13 +81,13 @@ def test_means_rates_and_ratios_are_those_of_r() -> None:
             assert (low, high) == pytest.approx(ends, rel=1e-10), metric
 
 
-#: Metrics of two classes, except that with a cost matrix and a slow one.
+#: Metrics of two classes, except a slow one and the one with a cost matrix.
 BINARY = [
     each.name
     for each in builtin().relations("metric")
     if "binary" in each.tasks and each.name not in ("misclassification_cost", "roc_auc_pairs")
 ]
-#: Those with an interval in closed form.
+#: Metrics with an interval in closed form.
 CLOSED = [
     row["name"]
     for row in sqleval.metrics()
@@ -101,7 +101,7 @@ def find_scale(metric: str) -> tuple[float, float]:
 
 
 def find_error(row: dict[str, Any]) -> float:
-    """Return the standard error that an interval was made from."""
+    """Return the standard error behind an interval."""
     value, low, high = row["value"], row["low"], row["high"]
     least, most = find_scale(row["metric"])
     if row["method"].startswith("normal"):
@@ -246,7 +246,7 @@ def test_a_rate_of_weights_that_go_with_the_outcome() -> None:
     assert (row["low"], row["high"]) == pytest.approx(
         ((centre - half) / scale, (centre + half) / scale), rel=1e-12
     )
-    # With fewer than 20 of them the cautious one of both effective numbers is taken.
+    # With fewer than 20 of them, the smaller of both effective numbers is used.
     few = rows.head(910)
     row = evaluate(few, "precision")["precision"]
     trials = few["w"].sum() ** 2 / (few["w"] ** 2).sum()

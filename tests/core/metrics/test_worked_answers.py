@@ -26,7 +26,7 @@ def worked_frame(case: dict[str, Any]) -> pl.DataFrame:
 
 
 def simulated() -> pl.DataFrame:
-    """Follow the recipe of the teaching material, draw by draw."""
+    """Draw the rows by the recipe of the teaching material."""
     random = np.random.RandomState(100)
     label = np.array([0, 1] * 500)
     random.shuffle(label)
@@ -39,7 +39,7 @@ def simulated() -> pl.DataFrame:
 
 
 def worked_answer(case: dict[str, Any], name: str) -> Any:
-    """Return what sqleval says where the case names ``name``."""
+    """Return sqleval's answer to the part ``name`` of a case."""
     if name in DENSITIES:
         return under_density(name)
     if "tp" in case:
