@@ -1,4 +1,4 @@
-"""Expressions of the user's: values are compared, and nothing else of the engine is reached."""
+"""A user's expressions can compare values, and reach nothing else of the engine."""
 
 import random
 import re
@@ -23,7 +23,7 @@ FRAME = pl.DataFrame(
     pl.col("d").str.to_date(), t=pl.col("d").str.to_datetime(), s=pl.struct("y", "p")
 )  # fmt: skip
 
-#: Conditions, and how many rows fulfil them.
+#: Conditions, and the number of rows that meet them.
 ALLOWED = {
     "y = 1": 2,
     "y": 2,
@@ -90,7 +90,7 @@ HOSTILE = [
 ]  # fmt: skip
 
 
-#: Texts that sqlglot would write as they are, where a name or unit stands.
+#: Texts in the place of a name or unit, which sqlglot would write unchanged.
 VERBATIM = [
     "g COLLATE 'nocase || (SELECT content FROM read_text(''/etc/passwd''))' = 'x'",
     "collate(g, 'nocase || getvariable(''x'')') = 'x'",
@@ -114,7 +114,7 @@ def test_the_page_counts_the_texts() -> None:
     check_tried(what, len({*REFUSED}))
 
 
-#: Refused before an engine has seen them, and without the names of sqlglot's classes.
+#: Refused before an engine sees them, with a message that names no class of sqlglot.
 REASONS = (
     r".*(must be one|is not SQL: (?!.*class)|may not hold|has a function with wrong|"
     r"no such column|is empty: )"

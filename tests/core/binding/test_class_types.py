@@ -1,4 +1,4 @@
-"""Equal classes are equal whatever the types of the columns that hold them."""
+"""Equal classes compare equal in columns of any types."""
 
 from typing import Any
 

@@ -111,7 +111,7 @@ def test_zero_counts_are_no_rows() -> None:
     empty = COUNTS.with_columns(pl.col(*CELLS) * 0)
     row = only_row(empty, "accuracy")
     assert (row["value"], row["n"], row["note"]) == (None, 0, "no rows")
-    # A cell of nothing changes nothing: of the second run no positive is found.
+    # A count of 0 changes nothing: the second run has no true positive.
     run = COUNTS.filter(run=2)
     assert only_row(run, "recall")["value"] == 0
     assert only_row(run.with_columns(fp=0), "precision")["note"] == "no predicted positives"
@@ -159,8 +159,8 @@ def test_a_table_of_pairs_of_two_classes() -> None:
 @pytest.mark.parametrize("by", [[], ["g"]], ids=["whole", "by"])
 @needs("DuckDB 1 has no logarithm of 0", duckdb="2")
 def test_counts_with_scores_equal_their_rows(by: list[str]) -> None:
-    # Every metric of two classes at once, against the references on the repeated rows. Without
-    # slices a fourth of them: counts are read in one place.
+    # Every metric of two classes at once, against the references on repeated rows. Without slices
+    # a fourth of the metrics is enough, because one place reads the counts.
     frame = drawn("binary", 90, seed=21).with_columns(pl.col("p").round(2))
     roles = {"label": "y", "score": "p", "counts": "count", "by": by}
     cases = list({case.request: case for case in BINARY}.values())[:: 1 if by else 4]
@@ -216,7 +216,7 @@ def test_dropped_rows_are_counted_by_their_counts() -> None:
     assert (row["value"], row["n"], row["n_dropped"]) == (close(3 / 8), 8, 10)
     with pytest.raises(DataError, match="in 4 of 18 rows"):
         only_row(frame, "accuracy", label="y", score="p", counts="n")
-    # A row without a count stands for none.
+    # A row without a count stands for no rows.
     known = frame.filter(pl.col("p").is_not_null())
     row = only_row(known, "accuracy", label="y", score="p", counts="m", nulls="drop")
     assert (row["value"], row["n"]) == (close(3 / 8), 8)
@@ -357,7 +357,7 @@ def test_counts_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixtur
 
 
 def test_every_metric_of_two_classes_takes_counts() -> None:
-    # Should one appear that does not, the test above must refuse it.
+    # If a metric appears that does not, the test above must refuse it.
     families = ("binary", "threshold", "cost", "calibration", "classification")
     names = {case.name for case in BINARY}
     for relation in builtin().relations("metric"):

@@ -49,7 +49,7 @@ def late_sources(folder: Path) -> Iterator[tuple[object, object]]:
     yield duckdb.read_parquet(str(scored)), KNOWN
 
 
-#: Of ranks and of values: a statement of both would read a stream more than once.
+#: A metric of ranks and one of values: a statement of both would read a stream more than once.
 METRICS = ["roc_auc", "log_loss"]
 
 
@@ -222,7 +222,7 @@ FEW = pl.DataFrame({"id": DAYS, "p": [0.1, 0.4, 0.35, 0.8], "y": [0, 0, 1, 1]})
     [
         (DAYS, DAYS.cast(pl.Datetime("us"))),
         (DAYS.cast(pl.Datetime("ns")), DAYS),
-        # As doubles, these are all the same number.
+        # These numbers are equal as doubles.
         (pl.Series("id", [2**64 - i for i in range(1, 5)], dtype=pl.UInt64),) * 2,
     ],
 )

@@ -1,4 +1,4 @@
-"""Any name of a column and any text as a slice, class or model simply works."""
+"""Any text works as the name of a column, slice, class or model."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -43,8 +43,8 @@ VALUES: dict[str, list[Any]] = {
 def name_columns() -> Iterator[tuple[str, dict[str, list[str]]]]:
     """Yield a kind of source, and names for each role.
 
-    Every name is that of a slice key, which shows in the result, and of two of the other roles; all
-    roles have such a name at once, as each is looked up by itself.
+    Every name is used for a slice key, which the result shows, and for two other roles. All roles
+    have such a name at once, because each is looked up by itself.
     """
     keys = [name for name in NAMES if name not in TALL]
     for at in range(0, len(NAMES), 2):
@@ -81,7 +81,7 @@ def test_any_name_is_a_name(kind: str, roles: dict[str, list[str]], tmp_path: Pa
         source[kind], label=label, score=score, weight=weight, by=by,
         where=f"{quoted(where)} <> 'c'",
     )  # fmt: skip
-    # Ranks and decisions read the columns in ways of their own.
+    # Metrics of ranks and of decisions read the columns differently.
     got = bound.evaluate(["roc_auc", "precision"]).filter(pl.col(by[0]) != "c").collect()
     assert got.columns[:2] == by
     for (_,), values in got.group_by("metric", maintain_order=True):
@@ -104,7 +104,7 @@ def test_a_key_may_be_called_as_a_pattern(name: str, tmp_path: Path) -> None:
 
 @cache
 def compare_models(role: str, key: str) -> list[pl.DataFrame]:
-    """Compare two models, where a column in a role, or one of the models, is called so."""
+    """Compare two models, where a column in a role, or one of the models, has the name."""
     frame = pl.DataFrame(
         {"y": [0, 1, 1] * 40, "p": [i % 7 / 7 for i in range(120)],
          "q": [i % 11 / 11 for i in range(120)], "a": ["s", "t"] * 60,

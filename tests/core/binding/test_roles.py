@@ -23,7 +23,7 @@ from tests.support.flights import FLIGHTS, METRICS, ROWS
 
 
 def test_a_mapping_of_scores_compares_models(one_file: Path) -> None:
-    models = {"boosted": "p", "logistic": "q"}  # a type of its own, as in a user's program
+    models = {"boosted": "p", "logistic": "q"}  # inferred as dict[str, str], as in user code
     bound = sqleval.scan(one_file, label="delayed", score=models, by="carrier")
     got = bound.evaluate(METRICS).collect()
     assert got.columns[:2] == ["carrier", "model"]

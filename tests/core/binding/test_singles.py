@@ -1,4 +1,4 @@
-"""A FLOAT meets a threshold as FLOAT wherever it ends up, and a DOUBLE as DOUBLE."""
+"""A FLOAT is compared with a threshold as FLOAT on every path, and a DOUBLE as DOUBLE."""
 
 from pathlib import Path
 from typing import Any

@@ -78,7 +78,7 @@ def test_cut_makes_the_intervals_of_pandas() -> None:
         sqleval.scan(ROWS, by={"bin": "cut(q, [0.1, 0.25, 0.5])"}, **ROLES)
         .evaluate("prevalence").collect()
     )  # fmt: skip
-    # In order of the numbers, and not of the texts.
+    # Sorted as numbers, not as texts.
     assert got["bin"].to_list() == ["(-inf, 0.1]", "(0.1, 0.25]", "(0.25, 0.5]", "(0.5, inf]"]
     for row in got.iter_rows(named=True):
         part = frame.filter(pl.col("bin") == row["bin"])

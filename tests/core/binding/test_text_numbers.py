@@ -1,4 +1,4 @@
-"""A column of texts where a number must be: the message says how it becomes one."""
+"""A column of texts in place of numbers: the error says how to convert it."""
 
 from pathlib import Path
 

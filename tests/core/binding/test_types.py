@@ -1,4 +1,4 @@
-"""Column types: what slice keys keep, what labels may hold, and columns that no engine knows."""
+"""Column types: types of slice keys, types of labels, and types that no engine knows."""
 
 import csv
 import datetime
@@ -33,7 +33,7 @@ from tests.support.versions import needs
     ids=["Int128", "Float16", "Object"],
 )
 def test_a_frame_may_have_columns_that_no_engine_knows(odd: pl.Expr) -> None:
-    # The call does not name the column, so it is no business of the call.
+    # The call does not name the column, so its type does not matter.
     for frame in (ROWS.with_columns(odd=odd), ROWS.with_columns(odd=odd).lazy()):
         got = sqleval.scan(frame, label="delayed", score="p").evaluate("roc_auc").collect()
         assert got["value"].item() == pytest.approx(roc_auc_score(ROWS["delayed"], ROWS["p"]))
@@ -44,7 +44,7 @@ def test_a_frame_may_have_columns_that_no_engine_knows(odd: pl.Expr) -> None:
 )
 @needs("a column of NULLs is INTEGER in DuckDB 1", duckdb="2")
 def test_a_column_without_any_value_has_rows_that_are_left_out(roles: dict[str, Any]) -> None:
-    # Arrow and pandas write no type then, such as for a day whose labels have not come.
+    # Arrow and pandas write a column of NULL without a type, such as for a day without labels.
     frame = pl.DataFrame({"y": [0, 1], "p": [0.1, 0.2], "none": [None, None]})
     with pytest.raises(DataError, match="'none' is NULL or NaN in 2 of 2 rows"):
         sqleval.scan(frame, **roles).evaluate("roc_auc").collect()
@@ -81,7 +81,7 @@ def test_a_frame_is_described_once_for_its_columns(kind: str) -> None:
         pl.DataFrame({"y": [0, 1, 1], "p": [0.1, 0.2, 0.3], "k": pl.Series(["abc"] * 3, dtype=of)})
         for of in (pl.Enum(["abc"]), pl.String, pl.Enum(["abc", "b"]))
     ]
-    # Columns that have one name may have another type in the next frame.
+    # A column may have another type in the next frame.
     described: list[Any] = []
     for frame in (*frames, *frames):
         source = frame if kind == "polars" else frame.to_arrow()
@@ -143,7 +143,7 @@ def test_half_floats_of_arrow_and_pandas() -> None:
 
 
 def test_objects_of_pandas_have_the_types_of_their_values() -> None:
-    # pandas 2 keeps texts so, and every version dates and decimals.
+    # pandas 2 stores texts so, and every version dates and decimals.
     columns: dict[str, list[Any]] = {
         "carrier": ROWS["carrier"].to_list(),
         "flight_date": ROWS["flight_date"].cast(pl.Date).to_list(),

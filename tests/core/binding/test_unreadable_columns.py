@@ -100,7 +100,7 @@ def test_bands_of_pandas_are_their_text() -> None:
             assert found.select("band", "n", "value").rows() == [
                 ("(0, 2]", 1, None), ("(2, 4]", 2, 1.0), (None, 1, None),
             ]  # fmt: skip
-    # As pandas writes them, also where no row has a band.
+    # Intervals as pandas writes them, also if no row has a band.
     halves = ROWS.assign(band=pd.cut(ROWS["x"], [0.5, 9], right=False))
     found = sqleval.scan(halves, label="y", score="s", by="band").evaluate("roc_auc").collect()
     assert found["band"].to_list() == ["[0.5, 9.0)", None]

@@ -1,4 +1,4 @@
-"""Wrong input has one error type and one sentence, raised before or at collect."""
+"""Wrong input raises one type of error with one sentence, before or at collect."""
 
 import re
 from pathlib import Path
@@ -51,7 +51,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def attempt(given: dict[str, Any], folder: Path, reached: list[str]) -> pl.DataFrame:
-    """Make the call step by step, noting each step that begins."""
+    """Make the call step by step, and record each step that begins."""
     call = {"source": ROWS, "label": "y", "score": "p", "metrics": "roc_auc", "ci": None} | given
     metrics, ci, source = call.pop("metrics"), call.pop("ci"), call.pop("source")
     source = source(folder) if callable(source) else source
@@ -93,7 +93,7 @@ HOLES = [
 
 #: Alone, roc_auc ranks the rows; beside others it counts equal scores.
 TOGETHER = ["roc_auc", "average_precision", "precision(threshold=0.5)"]
-#: Every writer with all values, and each of both with either type and by both ways.
+#: Every writer with all values, and both columns with either type in both ways.
 WRITTEN = [
     (
         writer, (pl.Float64, pl.Float32)[(place + other) % 2],
