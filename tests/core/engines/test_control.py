@@ -122,7 +122,7 @@ print(found.evaluate("prevalence").collect()["t"].item())
 def test_options_of_what_duckdb_reads_are_refused_elsewhere(
     options: dict[str, Any], name: str
 ) -> None:
-    # Nobody answers there, and nobody is asked.
+    # No server listens there, and none is called.
     engine = "postgresql://me@127.0.0.1:1/db"
     with pytest.raises(RequestError, match=f"{name}= is for what DuckDB reads"):
         sqleval.scan("rows", label="y", score="p", engine=engine, **options)
@@ -307,7 +307,7 @@ def test_a_percentage_that_stays_is_reported_again(monkeypatch: pytest.MonkeyPat
 def interrupted(
     command: list[str], folder: Path, started: Callable[[], bool]
 ) -> tuple[float, int, str]:
-    """Interrupt a command that has started; return how long it went on, its code, its stderr."""
+    """Interrupt a running command; return the seconds until it ended, its code and its stderr."""
     process = subprocess.Popen(
         command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True,
         env={**os.environ, "TMPDIR": str(folder)},
@@ -351,7 +351,7 @@ def test_an_interrupt_stops_a_query_at_once(tmp_path: Path) -> None:
     command = [sys.executable, "-c", IN_PYTHON, str(runs)]
     took, code, message = interrupted(command, tmp_path, runs.exists)
     assert took < 3
-    # A second KeyboardInterrupt would come in the handler of the first.
+    # A second KeyboardInterrupt would be raised in the handler of the first.
     assert (code, message.strip()) == (7, "")
 
 

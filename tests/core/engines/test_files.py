@@ -1,4 +1,4 @@
-"""A DuckDB file is read and changed on a connection that can touch no other file."""
+"""The connection that reads and changes a DuckDB file can touch no other file."""
 
 import sqlite3
 from collections.abc import Callable
@@ -28,7 +28,7 @@ metrics: [roc_auc]
 history: history.duckdb
 """
 ROWS = pl.DataFrame({"y": [0, 1], "p": [0.1, 0.9], "day": ["2026-01-02"] * 2})
-#: Statements that leave the file.
+#: Statements that reach outside of the file.
 OUTSIDE = [
     "FROM read_text('{0}/secret.txt')", "FROM glob('{0}/*')", "FROM '{0}/rows.parquet'",
     "COPY (SELECT 1) TO '{0}/out.csv'", "ATTACH '{0}/other.duckdb' AS other",
@@ -60,7 +60,7 @@ def test_a_connection_to_a_file_touches_no_other(statement: str, folder: Path) -
     before = {path.name for path in folder.iterdir()} | {"file.duckdb"}
     create(folder / "file.duckdb", "CREATE TABLE t AS SELECT 1 AS a")
     with attach_file(str(folder / "file.duckdb"), "READ_WRITE") as con:
-        if "memory_limit" in statement:  # which statements of our own set
+        if "memory_limit" in statement:  # a setting that sqleval's statements change
             statement = "SET GLOBAL allowed_configs = ['memory_limit']"
         with pytest.raises(duckdb.Error):
             con.execute(statement.format(folder)).fetchall()
@@ -106,7 +106,7 @@ def test_macros_of_a_file_are_not_run_when_others_are_installed(folder: Path) ->
     assert "file system operations are disabled" in done.stderr
     path.unlink()
     run("macros", "--install", str(path))
-    run("macros", "--install", str(path))  # over those that are there
+    run("macros", "--install", str(path))  # replaces the existing macros
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "foreign"])

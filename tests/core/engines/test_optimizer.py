@@ -1,4 +1,4 @@
-"""DuckDB's optimizer, which is off only where it takes more time than it saves."""
+"""DuckDB's optimizer is off only where it takes more time than it saves."""
 
 from collections.abc import Sequence
 from typing import Any
