@@ -1,4 +1,4 @@
-"""The dbt package: what its files hold."""
+"""The files of the dbt package hold the right models, tests and macros."""
 
 import datetime as dates
 import re
@@ -26,7 +26,7 @@ BASIC = ["--dialect", "postgres", "--time", "day", "--label", "y", "--score", "p
 
 
 def render(template: str, **more: Any) -> str:
-    """Return what Jinja makes of a file, with what dbt has."""
+    """Render a file with Jinja, with the functions that dbt provides."""
     names = {
         "config": lambda **_: "", "predictions": lambda: "lake.preds", "this": "lake.history",
         "is_incremental": lambda: True, "is_due": lambda: "1 = 1",
@@ -38,7 +38,7 @@ def render(template: str, **more: Any) -> str:
 
 
 class _Return(Exception):
-    """What a macro returns, as dbt has it."""
+    """The value that a macro returns, as in dbt."""
 
 
 def find_due(folder: Path, connection: Any, relation: str, **variables: object) -> str:
@@ -281,7 +281,7 @@ def test_another_definition_evaluates_again(tmp_path: Path) -> None:
         options: list[tuple[list[str], int]] = [([], 0), (["-m", "gini"], 5), ([], 0)]
         for more, due in options:
             model = write(*more)
-            # Also those before the last ones, whose rows are not counted.
+            # Also the days before the last ones, whose rows are not counted.
             condition = find_due(tmp_path / "out", connection, "preds", lookback=2)
             is_due = partial(str, condition)
             rows = connection.sql(render(model, is_due=is_due, **names)).pl()

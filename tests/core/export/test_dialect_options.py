@@ -29,7 +29,7 @@ def _rows() -> dict[str, pa.Table]:
     n = 300
     label = random.integers(0, 2, n)
     score = np.round(np.clip(random.normal(0.35 + 0.3 * label, 0.2), 0, 1), 2)
-    # Zeros of both signs are one score, and what is less than 0.25 is not 0.25 of 15 places.
+    # 0.0 and -0.0 are equal scores; a score just below 0.25 must not be rounded to it.
     score[score == 0] *= (-1.0) ** np.arange(np.count_nonzero(score == 0))
     score[:2] = 0.24999999999999997, 0.25
     flaws = random.random(n) < 0.05
@@ -79,20 +79,19 @@ TABLES = _rows()
 
 
 class Call(NamedTuple):
-    """What is evaluated: metrics or one curve, of a table, with options."""
+    """A request: metrics or one curve of a table, with options."""
 
     metrics: list[str]
     table: str = "preds"
     roles: Mapping[str, Any] = {"label": "y", "score": "p"}
     options: Mapping[str, Any] = {}
-    #: Engines whose SQL has not what it takes.
+    #: Engines whose SQL lacks a needed function.
     but: tuple[str, ...] = ()
 
 
-#: Roles, conditions, sets of slices, thresholds and metrics stand each in a part of the statement
-#: that knows nothing of the others: every value of an option is asked for once, several together.
-#: Rows with a missing value are left out in all statements of `test_dialects`, and one prediction
-#: of classes is made there.
+#: Roles, conditions, sets of slices, thresholds and metrics are independent parts of a statement,
+#: so every value of an option is requested once, several values together. All statements of
+#: `test_dialects` drop rows with a missing value, and one of them predicts classes.
 ASKED = {
     "where, overall": Call(["roc_auc", "log_loss"],
                             options={"where": "b = 'b1' AND (w > 1.5 OR a IS NULL) AND c IN (0, 2)",
@@ -118,7 +117,7 @@ ASKED = {
                            roles={"label": "truth", "score": "p"},
                            options={"labels": "late", "on": "id", "by": "a",
                                     "where": "b = 'b1'"}),
-    # Without weights, `test_dialects` asks for the interval of every method.
+    # Without weights, `test_dialects` requests the interval of every method.
     "ci, weight": Call(["log_loss", "precision"], options={"ci": 0.95, "weight": "w"}),
     "bins": Call(["average_precision", "brier_score"], options={"bins": 5, "by": "a"}),
     "bins, ci, weight": Call(["roc_auc", "recall"],
@@ -160,11 +159,11 @@ def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
 
 
 def _frame(asked: Call) -> pl.DataFrame:
-    """Return what the front end gives."""
+    """Return the result of the front end."""
     given = {**asked.roles, **asked.options}
     own: dict[str, Any] = {name: given.pop(name) for name in ("ci", "bins") if name in given}
     if "ci" in own:
-        own["replicates"] = 0  # a text has the intervals in closed form alone
+        own["replicates"] = 0  # a text has only the intervals in closed form
     if "labels" in given:
         given["labels"] = TABLES[given["labels"]]
     bound = sqleval.scan(TABLES[asked.table], **given)
@@ -177,7 +176,7 @@ def _frame(asked: Call) -> pl.DataFrame:
 
 @cache
 def _noticed(name: str) -> tuple[pl.DataFrame, set[str]]:
-    """Return what the front end gives, and its warnings, once for all engines."""
+    """Return the result of the front end and its warnings, once for all engines."""
     with warnings.catch_warnings(record=True) as noticed:
         warnings.simplefilter("always", UnmatchedRows)
         return _frame(ASKED[name]), {str(each.message) for each in noticed}
@@ -193,7 +192,7 @@ def _read_error(name: str) -> str:
 
 @cache
 def _text(dialect: str, shown: str) -> str:
-    """Return the statement of a question, which engines of one dialect share."""
+    """Return the statement of a request, which engines of one dialect share."""
     asked = next(each for each in (*ASKED.values(), *WRONG.values()) if str(each) == shown)
     sql = export_statement(asked.metrics, dialect, asked.table, **asked.roles, **asked.options)
     return sql.rstrip().rstrip(";")
@@ -257,7 +256,7 @@ def test_a_verdict_is_the_error_that_evaluate_raises(engine: Engine, name: str) 
     if engine.name in asked.but:
         return
     (problem,) = set(_ran(engine, asked)["_problem"])
-    # How a number that is DOUBLE there is written differs.
+    # A number that is DOUBLE there is written differently.
     verdict, error = (
         str(each).partition(" such as ")[0] for each in (_whole(engine, problem), _read_error(name))
     )

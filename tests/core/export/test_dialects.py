@@ -1,4 +1,4 @@
-"""SQL text for other engines, run on those that need no server; what is refused and quoted."""
+"""SQL text for other engines: runs without a server, refused requests, quoted names."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ POLARS = needs("the SQL of Polars 1 has no literals such as 5e-1", polars="2")
 
 
 def read_cells(column: str) -> set[str]:
-    """Return the different cells of a column of the page, which has each request in a row."""
+    """Return the distinct cells of a column of the page, which has a row for each request."""
     lines = matrix.PAGE.read_text(encoding="utf-8").splitlines()
     header, _, *rows = (
         [cell.strip() for cell in line.split("|")] for line in lines if line.startswith("|")
@@ -28,8 +28,8 @@ def read_cells(column: str) -> set[str]:
     return {row[header.index(column)] for row in rows}
 
 
-#: Metrics that between them have every method of intervals in closed form, with and without a file
-#: of their own: they are asked for with one, and their values and intervals are compared.
+#: Metrics that together cover every method of intervals in closed form, with and without a SQL file
+#: for intervals: they are requested with an interval, and values and intervals are compared.
 _WITH_INTERVALS = {
     "gini", "average_precision", "cohen_kappa", "matthews_corrcoef", "expected_cost",
     "normalized_entropy", "pcoc", "brier_uncertainty", "log_loss", "rmse", "accuracy",
@@ -43,7 +43,7 @@ def _has_interval(asked: matrix.Call) -> bool:
 
 
 def _split(asked: list[matrix.Call]) -> Iterator[tuple[matrix.Call, list[str], float | None]]:
-    """Yield the questions of one statement each, and the level of their intervals, if any."""
+    """Yield the requests of each statement, and the level of their intervals, if any."""
     for ci in (None, 0.9):
         some = [each for each in asked if _has_interval(each) == (ci is not None)]
         for first, names in matrix.together(some) if some else []:
@@ -53,7 +53,7 @@ def _split(asked: list[matrix.Call]) -> Iterator[tuple[matrix.Call, list[str], f
 
 @cache
 def _write(first: str, names: tuple[str, ...], dialect: str, ci: float | None) -> str:
-    """Return the statement of several questions: three engines run those of PostgreSQL."""
+    """Return the statement of several requests; three engines run PostgreSQL's text."""
     asked = next(each for each in matrix.every() if each.shown == first)
     sql = export_statement(names, dialect, asked.table, nulls="drop", ci=ci, **asked.roles)
     return sql.rstrip().rstrip(";")
@@ -63,11 +63,11 @@ Rows = dict[object, list[tuple[object, ...]]]
 
 
 def _group_by_metric(columns: Sequence[str], rows: Sequence[tuple[object, ...]]) -> Rows:
-    """Return the rows of each metric, by its name; those of a curve together."""
+    """Return the rows of each metric by its name; a curve's rows stay together."""
     lower = [name.lower() for name in columns]
     place = lower.index("metric") if "metric" in lower else None
     grouped: Rows = {}
-    # The units are the engine's own affair: rows on DuckDB, distinct scores elsewhere.
+    # Units differ by engine: rows on DuckDB, distinct scores elsewhere.
     for row in rows:
         alike = [re.sub("^(rows|groups)(; |$)", "", x) if isinstance(x, str) else x for x in row]
         grouped.setdefault(None if place is None else row[place], []).append(tuple(alike))
@@ -82,9 +82,9 @@ def _evaluate(first: str, names: tuple[str, ...], ci: float | None) -> Rows:
     if ci is None:
         frame = matrix.evaluate(asked, names, source).collect()
     else:
-        # A text has the intervals in closed form alone.
+        # A text has only the intervals in closed form.
         frame = matrix.bind(asked, source).evaluate(names, ci=ci, replicates=0).collect()
-    # The verdict of a text is that nothing is wrong.
+    # The audit of a text reports no problem.
     frame = frame.with_columns(_problem=None, _notice=None)
     return _group_by_metric(frame.columns, frame.rows())
 
@@ -99,7 +99,7 @@ def test_the_page_agrees_with_the_engine(name: str) -> None:
 
 
 def check_engine(name: str) -> None:
-    """Compare the statements of all metrics and curves, as run on an engine, with the page."""
+    """Check that an engine gives the values of all metrics and curves, as the page says."""
     assert read_cells(name) == {"="}
     every = matrix.every()
     assert {asked.name for asked in every if _has_interval(asked)} == _WITH_INTERVALS
@@ -159,7 +159,7 @@ def test_names_are_quoted_where_needed() -> None:
 def test_a_positive_value_is_read_as_sql_reads_it() -> None:
     for given, shown in (("yes", "'yes'"), ("2", "2"), ("true", "TRUE"), ("'2'", "'2'")):
         sql = export_statement(["precision"], "postgres", "t", **ROLES, positive=given)
-        assert "s.y AS label" in sql  # as it is, for nobody knows what it holds
+        assert "s.y AS label" in sql  # not cast, because the column's type is unknown
         assert f"CASE WHEN label = {shown} THEN 1 ELSE 0 END" in sql
 
 

@@ -57,7 +57,7 @@ def test_bounds_of_the_aggregate_hold_the_exact_area(console: duckdb.DuckDBPyCon
 
 
 def test_the_aggregate_is_exact(console: duckdb.DuckDBPyConnection) -> None:
-    # The case whose middle of a bin would be 0.59375.
+    # A case where the middle of the bin would be 0.59375.
     rows = console.execute(
         "SELECT sqleval.auc(y, p), sqleval.auc(y, q) FROM (VALUES "
         "(1, 0.9999, 0.9999), (1, 0.9, 0.9), (1, 0.95, 0.95), (1, 0.01, 0.01), (0, 0.02, 0.02), "
@@ -98,7 +98,7 @@ def test_the_aggregate_as_part_of_queries(console: duckdb.DuckDBPyConnection) ->
 
 
 def test_nan_in_a_large_file_is_refused(console: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
-    # The statistics of a file leave NaN out, and the engine reads them if there are many rows.
+    # With many rows the engine reads the statistics of a file, which leave NaN out.
     rng = np.random.default_rng(5)
     scores = np.where(rng.random(100_000) < 0.05, np.nan, rng.random(100_000))
     rows = pl.DataFrame({"y": rng.integers(0, 2, 100_000), "p": scores})

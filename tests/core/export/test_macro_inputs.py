@@ -112,7 +112,7 @@ def test_columns_of_any_name(label: str, own: duckdb.DuckDBPyConnection) -> None
             f'CREATE OR REPLACE TABLE odd AS SELECT y AS "{label}", p AS "{score}"{others} FROM t'
         )
         roles = f'label := "{label}", score := "{score}"'
-        # A pair of names meets one of two metrics, and each name both, in either role.
+        # Each pair of names has one of two metrics; each name has both, in either role.
         if (place + NAMES.index(score)) % 2:
             (row,) = fetch_rows(own, f"FROM sqleval.f1('odd', {roles}, threshold := 0.5)")
             assert (row["slice"], row["value"], row["n"]) == ("all", pytest.approx(2 / 3), 5)
@@ -126,8 +126,8 @@ def test_columns_of_any_name(label: str, own: duckdb.DuckDBPyConnection) -> None
 
 @pytest.mark.parametrize("place", range(0, 9, 3))
 def test_columns_of_any_name_for_evaluate(place: int, own: duckdb.DuckDBPyConnection) -> None:
-    # `evaluate` plans every metric: each name is a slice every time, and those of its arguments
-    # have one role once; the test above gives roles to the others.
+    # `evaluate` plans every metric, so each name is a slice every time, and three of them have a
+    # role once; the test above gives the others a role.
     label, score, weight = NAMES[place : place + 3]
     values = {**dict.fromkeys(NAMES, "y"), score: "p", weight: "2"}
     columns = ", ".join(f'{value} AS "{name}"' for name, value in values.items())
@@ -200,7 +200,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("roc_auc(*, nulls := NULL)", {}, "nulls must be"),
     ("roc_auc_difference(*, baseline := w)", {"w": [1.0, None, 2.0]}, "baseline is NULL.*1 of 3"),
     ("roc_auc_difference(*, baseline := w, nulls := 'drop')", WORDS, "label must hold.*not no"),
-    # The result has no rows, and is refused all the same.
+    # An empty result is refused, too.
     ("roc_auc(*)", NO_SCORE, "score is NULL.*in 3 of 3 rows"),
     ("evaluate(*, metrics := ['ks'])", NO_SCORE, "score is NULL"),
     ("roc_curve(*)", NO_SCORE, "score is NULL.*in 3 of 3 rows"),

@@ -73,7 +73,7 @@ def test_a_table_without_rows_has_a_row_that_says_so(console: duckdb.DuckDBPyCon
     for call in calls:
         (row,) = fetch_rows(console, f"FROM sqleval.{call}")
         assert (row["value"], row["n"], row["note"]) == (None, 0, "no rows"), call
-    # A check that takes what is missing for a failure fails.
+    # A check that counts a missing value as a failure fails.
     check = "SELECT COUNT(*) FROM sqleval.{} WHERE (value >= 0.7) IS NOT TRUE"
     assert console.execute(check.format(calls[0])).fetchone() == (1,)
 
@@ -121,7 +121,7 @@ def test_command_installs_into_a_file(tmp_path: Path, console: duckdb.DuckDBPyCo
     made: list[list[tuple[str, str]]] = []
     for is_new in (True, False):
         run("macros", "--install", str(file))
-        # The storage version, that of DuckDB 1.4: every DuckDB from there on opens the file.
+        # The storage version of DuckDB 1.4, so every DuckDB since then opens the file.
         head = file.read_bytes()[:20]
         assert head[8:12] == b"DUCK"
         assert int.from_bytes(head[12:20], "little") == 67
@@ -132,7 +132,7 @@ def test_command_installs_into_a_file(tmp_path: Path, console: duckdb.DuckDBPyCo
             made.append(con.execute(MACROS).fetchall())
             (row,) = fetch_rows(con, "FROM sqleval.roc_auc('t', label := y, score := p)")
             assert row["value"] == 1
-    # A file writes numbers another way.
+    # A file formats numbers differently.
     there = [name for name, _ in console.execute(MACROS).fetchall()]
     assert [name for name, _ in made[0]] == there
     assert made[1] == made[0]
@@ -201,4 +201,4 @@ def test_metrics_share_their_sorts(wide: str, console: duckdb.DuckDBPyConnection
         for metrics in (["ks"], ["ks", "roc_auc"], ["log_loss", "f1", "brier_score"])
     )
     assert alone == two > 0
-    assert counted == 0  # what is not asked for is not computed
+    assert counted == 0  # these metrics need no sorts, so none are computed

@@ -1,4 +1,4 @@
-"""Every metric and curve as a macro of DuckDB gives what the library gives."""
+"""Every metric and curve, as a macro of DuckDB, equals the library's result."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -46,12 +46,12 @@ ALONE = [
 @pytest.mark.parametrize(("data", "other"), ALONE)
 def test_every_metric_alone(data: Data, other: bool, console: duckdb.DuckDBPyConnection) -> None:
     create_table(console, data.frame)
-    # Every average is asked of some metrics, and by ``evaluate`` of all.
+    # Every average is tried on some metrics, and through ``evaluate`` on all.
     each = list(list_metrics(console, data, other=other, averages=1))
     if other and data.kind != "multiclass":
         each = [one for one in each if one[2]]  # the others are called like that with defaults
     if data.weight or data.kind == "multiclass":
-        # Most of these macros only call ``evaluate``, which plans all metrics: some of each.
+        # Most of these macros only call ``evaluate``, which plans all metrics, so some are enough.
         names_of_calls = list_calls(console, data.kind)
         calls = [one for one in each if one[0] in names_of_calls]
         each = [one for one in each if one not in calls or calls.index(one) % 14 == 0]
@@ -87,7 +87,7 @@ def list_calls(console: duckdb.DuckDBPyConnection, kind: Kind) -> set[str]:
     return calls
 
 
-#: What `evaluate` and curves see, with the parameters' defaults: all others are slices of these.
+#: Data sets for `evaluate` and curves with default parameters: all others are slices of these.
 TOGETHER: dict[Kind, tuple[str, ...]] = {
     "binary": (
         "no rows", "cases as slices", "weighted cases as slices", "FLOAT tenths",
@@ -97,9 +97,9 @@ TOGETHER: dict[Kind, tuple[str, ...]] = {
         "no rows", "integer classes", "cases as slices", "weighted cases as slices",
     ),
 }  # fmt: skip
-#: What they see with other parameters: by two keys with weights, and without either.
+#: Data sets for other parameters: with two keys and weights, and without either.
 WITH_PARAMETERS = ("plain", "weights and keys")
-#: They differ from others in how rows are read and counted alone, of which no metric knows.
+#: Data sets that differ only in how rows are read, before any metric.
 READING = {"labels as words", "labels -1 and 1"}
 
 
@@ -125,7 +125,7 @@ def test_all_metrics_at_once(data: Data, other: bool, console: duckdb.DuckDBPyCo
         f"{name}_{average}" if average else name: format_metric(name, params, average)
         for name, average, params in list_metrics(console, data, other=other)
         if "cost_matrix" not in params and not builtin().get(name).header.get("cost")
-        # Without parameters it is another test's question too.
+        # Another test covers it without parameters.
         if params or not other or data.name == "plain"
     }
     if data.name in READING:
@@ -150,7 +150,7 @@ def test_all_metrics_at_once(data: Data, other: bool, console: duckdb.DuckDBPyCo
 
 @contextmanager
 def optimizer(console: duckdb.DuckDBPyConnection, data: Data) -> Iterator[None]:
-    """Leave out DuckDB's optimizer, a third of the time, where others see the same statements."""
+    """Disable DuckDB's optimizer (a third of the time) where other data cover the statements."""
     if data.name not in ("plain", "weights and keys"):
         console.execute("PRAGMA disable_optimizer")
     try:
@@ -253,7 +253,7 @@ def test_every_curve(data: Data, other: bool, console: duckdb.DuckDBPyConnection
         if slices != sorted(slices, key=ascending):
             problems.append(f"{name}: the slices are in another order")
         for key in got.keys() & want.keys():
-            # The library orders what its header says, and a confusion table not at all.
+            # The library sorts by the columns in the header, and a confusion table not at all.
             a, b = (sorted(p[key]) if name == "confusion" else p[key] for p in (got, want))
             if len(a) != len(b) or not all(map(alike, a, b)):
                 off = [pair for pair in zip(a, b, strict=False) if not alike(*pair)]
@@ -262,7 +262,7 @@ def test_every_curve(data: Data, other: bool, console: duckdb.DuckDBPyConnection
 
 
 def ascending(value: Any) -> Any:
-    """Return what sorts slices as DuckDB does: field by field, NULL last."""
+    """Return a sort key that orders slices as DuckDB does: field by field, NULL last."""
     if isinstance(value, dict):
         return [ascending(each) for each in value.values()]
     return value is None, "" if value is None else value
