@@ -26,7 +26,7 @@ ROWS = pl.DataFrame(
         "w": RNG.integers(1, 4, N),
     }
 ).with_columns(
-    # As many rows of each model, and not the same ones.
+    # Each model has as many rows, but not the same ones.
     a=pl.when(pl.col("k") % 10 != 0).then("a"),
     b=pl.when(pl.col("k") % 10 != 1).then("b"),
 )

@@ -14,7 +14,7 @@ from sqleval.errors import DataError, RequestError
 from tests.support.commands import run
 
 RNG = np.random.default_rng(14)
-#: With ties, and with rows that are certain.
+#: Scores with ties, and with 0 and 1.
 SCORES = np.r_[RNG.beta(2, 3, 150).round(2), 0.0, 1.0, 0.5, 0.5]
 WEIGHTS = RNG.integers(0, 4, len(SCORES)) / 2
 ROWS = pl.DataFrame({"p": SCORES, "w": WEIGHTS, "g": RNG.choice(["a", "b"], len(SCORES))})
@@ -62,7 +62,7 @@ def test_each_row_counts_as_a_part_of_both_classes(weight: str | None) -> None:
     }
     found = expect(ROWS, list(expected), weight=weight)
     assert found == pytest.approx(expected, rel=1e-9)
-    # A file alone may be another twin than beside others.
+    # A metric may use another SQL file alone than beside others.
     alone = expect(ROWS, "roc_auc", weight=weight)["roc_auc"]
     assert alone == pytest.approx(expected["roc_auc"], rel=1e-9)
 

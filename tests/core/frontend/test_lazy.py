@@ -14,7 +14,7 @@ from sqleval import RequestError, SourceError
 from tests.support.comparison import assert_frame_equal
 from tests.support.lazy import FLIGHTS, METRICS, SMALL, TALL, counted, flights, small
 
-#: By ranks and by decisions, for tests that collect a result many times.
+#: A metric of ranks and one of decisions, for tests that collect a result many times.
 FEW = ["roc_auc", "precision"]
 
 

@@ -17,7 +17,7 @@ from sqleval import DataError
 from tests.support.comparison import assert_frame_equal
 from tests.support.lazy import METRICS, SMALL, flights, small
 
-#: By ranks and by decisions.
+#: A metric of ranks and one of decisions.
 FEW = ["roc_auc", "precision"]
 
 
@@ -171,13 +171,13 @@ PREDICATES = [
 ]
 
 
-#: A lazy result, the same collected, and whether it is of a stream.
+#: A lazy result, the collected result, and whether the source is a stream.
 LazyAndWhole = tuple[pl.LazyFrame, pl.DataFrame, bool]
 
 
 @pytest.fixture(scope="module")
 def evaluate_keys(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], LazyAndWhole]:
-    """Return a function that gives the result of a source with keys of many types, made once."""
+    """Return a function that evaluates a source with keys of many types once."""
 
     @cache
     def evaluate(kind: str) -> LazyAndWhole:
@@ -185,10 +185,10 @@ def evaluate_keys(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], L
         SMALL.write_parquet(path)
         source: Any = {"file": path, "stream": SMALL.lazy()}[kind]
         bound = sqleval.scan(source, label="y", score="p", by=["g", "d", "i", "f", "b"])
-        # By ranks of the file, by decisions of the stream.
+        # A metric of ranks for the file, one of decisions for the stream.
         result = bound.evaluate([FEW[kind == "stream"], "prevalence"])
         whole = result.collect()
-        # No predicate on values keeps or drops all rows.
+        # Predicates on values must neither keep nor drop all rows.
         assert whole["value"].null_count()
         assert {*(whole["value"] > 0.6).drop_nulls()} == {True, False}
         return result, whole, kind == "stream"
@@ -204,10 +204,10 @@ def evaluate_keys(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], L
 def test_a_filter_before_collect_is_a_filter_after_it(
     kind: str, place: int, evaluate_keys: Callable[[str], LazyAndWhole]
 ) -> None:
-    """Every predicate is tried on the file, and every third of a stream, too.
+    """Every predicate is tried on the file, and every third one on a stream, too.
 
-    Both have the same condition in the statement, and a stream one that is written from it:
-    `sources/test_tables.py` tries many of those.
+    Both put the same condition into the statement. A stream also gets a condition translated
+    from it; `sources/test_tables.py` tries many of those.
     """
     result, whole, is_stream = evaluate_keys(kind)
     predicate = PREDICATES[place]
@@ -305,7 +305,7 @@ def test_the_audit_is_never_pushed_away(missing: str, kind: str, tmp_path: Path)
             result.select(pl.len()),
             result.filter(pl.col(expected).is_null()),
         )
-        # Half of them in turn: each way meets each result, each kind of source and both values.
+        # Half of the cases, in turn: each way meets each result, kind of source and both values.
         for asked in ways[(turn + number) % 2 :: 2]:
             with pytest.raises(DataError, match=sentence):
                 asked.collect()

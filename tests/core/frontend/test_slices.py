@@ -40,7 +40,7 @@ METRICS = ["roc_auc", "f1(threshold=0.4)", "log_loss"]
 
 @cache
 def expected(weight: str | None) -> pl.DataFrame:
-    """Return what scikit-learn makes of every set of keys."""
+    """Return scikit-learn's values for every set of keys."""
     rows: list[dict[str, Any]] = []
     for n in range(4):
         for keys in combinations(KEYS, n):
@@ -218,7 +218,7 @@ def test_sorting_by_integer_ids_of_text_keys_changes_nothing(
     TEXTS.write_parquet(tmp_path / "rows.parquet")
     bound = sqleval.scan(tmp_path / "rows.parquet", **{"label": "y", "score": "p", **options})
     asked = [*METRICS, "average_precision", "ks", "brier_reliability", "break_even_threshold"]
-    if NUMBERED.index(options) > 0:  # which a metric knows nothing of
+    if NUMBERED.index(options) > 0:  # metrics do not depend on these options
         asked = ["average_precision", "brier_reliability"]
     few = ["roc_auc", "f1"]
     statement = bound.sql(few, ci=0.9, plan="numbered")
@@ -236,7 +236,7 @@ def test_sorting_by_integer_ids_of_text_keys_changes_nothing(
     ways = [every, *(part(some) for part in parts)]
     whole = some.collect()
     exact = [every.collect(), *(part(whole) for part in parts)]
-    # As if the file were large, and its scores hardly repeated.
+    # Pretend that the file is large and its scores hardly repeat.
     monkeypatch.setattr(Source, "is_large", True)
     monkeypatch.setattr(choosing, "_probe_scores", lambda _: (900, 900, 900))
     ran: list[str] = []

@@ -24,7 +24,7 @@ ALL_ROLES: dict[str, dict[str, Any]] = {
     "two keys": {"by": ["month", "carrier"], "where": "origin = 'JFK'", "threshold": 0.3},
     "weighted": {"weight": "w", "by": "carrier"},
 }
-#: Every plan with every set of roles; each plan and each set of roles with and without intervals.
+#: Every plan with every set of roles; each of them also with and without intervals.
 PASTED = [
     (name, LEVELS[(place + other) % 2], plan)
     for place, name in enumerate(ALL_ROLES)
@@ -36,7 +36,7 @@ PASTED = [
 def evaluate_roles(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Callable[[str, float | None], tuple[sqleval.Predictions, pl.DataFrame]]:
-    """Return a function that gives the predictions under some roles, and evaluates them once."""
+    """Return a function that scans under some roles, and evaluates the predictions once."""
     path = tmp_path_factory.mktemp("flights") / "rows.parquet"
     frame = pl.scan_parquet(FLIGHTS, hive_partitioning=True).filter(
         pl.col("carrier").is_in(["AA", "VX"]), pl.col("key").hash(1) % 4 == 0
@@ -82,7 +82,7 @@ def test_the_statement_runs_as_pasted(
     bound, expected = evaluate_roles(roles, ci)
     pasted = duckdb.connect().sql(bound.sql(METRICS, ci=ci, plan=plan)).pl()
     assert pasted["_problem"].null_count() == pasted.height
-    # Which plan it was is what `method` says.
+    # Only `method` names the plan.
     assert_frame_equal(pasted.drop("_problem", "_notice", "method"), expected.drop("method"))
 
 
@@ -145,7 +145,7 @@ def test_the_statement_of_class_scores_runs_as_pasted() -> None:
 def test_every_step_can_be_seen(kind: str, path: Path) -> None:
     source: Any = {"file": path, "frame": SMALL, "stream": SMALL.lazy()}[kind]
     bound = sqleval.scan(source, label="y", score="p", by="g")
-    # Of one kind fewer rows than there are; of the others all.
+    # From the file fewer rows than there are, from the others all rows.
     most = 3 if kind == "file" else 1000
     seen = list(bound.steps(METRICS, rows=most))
     ctes = bound.statement(METRICS).ctes
