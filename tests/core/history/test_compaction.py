@@ -1,4 +1,4 @@
-"""A Delta history stays small: its files are written together, and old ones are deleted."""
+"""A Delta history stays small: its files are merged, and old ones are deleted."""
 
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -19,12 +19,12 @@ from tests.support.lake import Lake, evaluated, rows
 
 
 def count_rows_on_disk(folder: Path) -> int:
-    """Return the rows of all data files of a history, also of those that no version needs."""
+    """Count the rows of all data files of a history, including files that no version needs."""
     return sum(pq.read_metadata(path).num_rows for path in folder.rglob("job=*/*.parquet"))
 
 
 def make_night(day: str, slices: int, round_: int) -> pl.DataFrame:
-    """Return the results of a day, as a run has them."""
+    """Return the results of a day, as a run writes them."""
     names = [f'{{"seg": "{n}"}}' for n in range(slices)]
     frame = pl.DataFrame({"slice": names}).join(pl.DataFrame({"metric": ["f1", "ks"]}), how="cross")
     frame = frame.with_columns(
@@ -37,17 +37,16 @@ def make_night(day: str, slices: int, round_: int) -> pl.DataFrame:
 def live(
     folder: Path, nights: int, slices: int, monkeypatch: pytest.MonkeyPatch
 ) -> tuple[pl.DataFrame, pl.DataFrame, int]:
-    """Write a history night by night; return its results and files as they should be.
+    """Write a history night by night; return the expected results and files, and the rows on disk.
 
-    The number is that of the rows on disk at the end of the last night.
-    Labels come late, so that each night also replaces the results of the day before. Nobody waits
-    for the nights here: that the files of a night are older than 12 hours in the next one is put
-    into effect by a time of 0 hours between the two.
+    The rows on disk are counted at the end of the last night. Labels come late, so each night also
+    replaces the results of the day before. In the next night the files are older than 12 hours;
+    to avoid the wait, the limit is set to 0 hours between nights.
     """
     store = open_store(str(folder))
     store.replace("b", ["1"], results("b", ["1"]), files("b", "1"))
     for name in ("sqleval_history", "sqleval_files"):
-        # Nor for the 30 days after which Delta cleans up its log, at a checkpoint.
+        # Delta cleans up its log at a checkpoint after 30 days; do not wait for these either.
         table, quick = deltalake.DeltaTable(folder / name), "interval 0 days"
         table.alter.set_table_properties({"delta.logRetentionDuration": quick})
         table.alter.set_table_properties({"delta.checkpointInterval": "10"})
@@ -61,8 +60,8 @@ def live(
         store.replace("a", [], results("a", []), kept)
         store.tidy("a")
         rows = sum(each.height for each in frames.values()) + kept.height + 3
-        # What this night has replaced stays for 12 hours: one file may have had the rows of the
-        # last two days.
+        # Files that this night replaced stay for 12 hours; one file may hold the rows of the last
+        # two days.
         replaced = 2 * frames[day].height + kept.height
         on_disk = count_rows_on_disk(folder)
         assert on_disk <= 2 * rows + replaced, day
@@ -75,7 +74,7 @@ def live(
 
 
 def check_rows(store: Store, expected: pl.DataFrame, kept: pl.DataFrame) -> None:
-    """Check that a history has the rows of the job `a` that it should have, and those of `b`."""
+    """Check that a history has the expected rows of the job `a`, and the rows of `b`."""
     order = ["period", "slice", "metric"]
     assert store.read("sqleval_history", "a").sort(order).equals(expected.sort(order))
     assert store.read("sqleval_files", "a").sort("file").equals(kept)
@@ -108,7 +107,7 @@ def test_a_reader_keeps_its_files_for_twelve_hours(
     query = deltalake.QueryBuilder().register("before", before)
     read: Any = query.execute("SELECT * FROM before")
     assert pl.DataFrame(read).height == 6
-    # A writer that was killed has left a file of which no version knows.
+    # A killed writer has left a file that belongs to no version.
     (data,) = deltalake.DeltaTable(table).file_uris()
     (table / "job=a" / "part-killed.parquet").write_bytes(Path(data).read_bytes())
     store.tidy("a")
@@ -135,7 +134,7 @@ def test_files_of_a_delta_table_stay_as_its_property_says(
 
 
 def interrupt_compaction(path: Path, monkeypatch: pytest.MonkeyPatch, job: str) -> None:
-    """Let another run replace a night whenever a compaction has begun."""
+    """Let another run replace a night each time a compaction begins."""
     original = deltalake.DeltaTable.file_uris
 
     def list_files(table: deltalake.DeltaTable, **chosen: Any) -> list[str]:
@@ -194,5 +193,5 @@ def test_a_run_is_green_if_its_history_stays_as_large(
 
 
 def refuse(_: object) -> None:
-    """Fail as an object store does without the right to delete."""
+    """Fail like an object store that does not allow deletes."""
     raise OSError("AccessDenied")

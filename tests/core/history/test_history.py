@@ -191,7 +191,7 @@ def test_a_delta_table_that_another_job_creates_first_is_kept(
     store.replace("a", ["1"], results("a", ["1"]), None)
     original, looks = Delta._load, iter([True])
     with monkeypatch.context() as patch:
-        # The other job creates it between this look and the creation.
+        # The other job creates the table between this check and the creation.
         patch.setattr(Delta, "_load", lambda *at: None if next(looks, False) else original(*at))
         store.replace("b", ["1"], results("b", ["1"]), None)
     assert store.read("sqleval_history")["job"].unique().sort().to_list() == ["a", "b"]
@@ -343,7 +343,7 @@ def test_no_output_shows_the_password(
     monkeypatch.chdir(lake.folder)
     history = {"url": f"postgresql://{host}/d", "password": {"env": "HISTORY_PASSWORD"}}
     (lake.folder / "job.yml").write_text(yaml.safe_dump({**lake.spec, "history": history}))
-    # The command replaces them; they are put back after the test.
+    # The command replaces the hook and the handlers; the test restores them.
     monkeypatch.setattr(sys, "unraisablehook", sys.unraisablehook)
     logger = logging.getLogger("sqleval")
     monkeypatch.setattr(logger, "handlers", [*logger.handlers])
@@ -352,7 +352,7 @@ def test_no_output_shows_the_password(
     assert run_command(["run", "job.yml", "--log-json", "--debug"]) != 0
     out, err = capfd.readouterr()
     assert "PostgreSQL" in err or "the history" in err
-    # Nor in parts, or as it is written in a URL.
+    # Nor parts of the password, nor its form in a URL.
     assert "zq" not in (out + err).replace(str(lake.folder), "")
 
 
@@ -361,7 +361,7 @@ def test_other_names_are_refused() -> None:
         open_store("history.parquet")
 
 
-# -- what is asked of it -----------------------------------------------------------------------
+# -- queries -----------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -383,7 +383,7 @@ def test_rows_are_chosen_by_job_slice_and_period(filled: Store) -> None:
     assert view.read_rows(filled, job="a", slices=["seg=é"], newest=2)["period"].to_list() == [
         "2026-01-04", "2026-01-05",
     ]  # fmt: skip
-    # The last periods of each job are those that have the metrics and slices.
+    # The last periods of each job that have the metrics and slices.
     late = results("late", ["2026-03-01", "2026-03-02"])
     filled.replace("late", ["2026-03-01", "2026-03-02"], late, None)
     newest = view.read_rows(filled, newest=2).select("job", "period").unique().sort(pl.all()).rows()

@@ -1,4 +1,4 @@
-"""Histories of older versions get what they lack when a run writes; newer ones are refused."""
+"""A run adds missing tables and columns to older histories; newer ones are refused."""
 
 import subprocess
 from collections.abc import Callable
@@ -20,7 +20,7 @@ from tests.core.history.test_history import files, results
 from tests.support.commands import run, start_programs
 from tests.support.lake import Lake, rows
 
-#: What an older release had: two of the tables, each with a column less.
+#: Tables of an older release: two of today's, each without one column.
 LACKING = {"sqleval_history": "matured", "sqleval_files": "labelled"}
 DAYS = ["2026-01-01", "2026-01-02"]
 
@@ -37,15 +37,15 @@ class Hand(Protocol):
     url: str
 
     def create(self) -> None:
-        """Create a history as an older release has left it."""
+        """Create a history as an older release wrote it."""
         ...
 
     def describe(self, text: str | None = None) -> str | None:
-        """Return the description of the results; another one is written first, if it is given."""
+        """Return the description of the results; if `new` is passed, write it first."""
         ...
 
     def look(self) -> object:
-        """Return a value that every change of the history changes."""
+        """Return a value that changes with every change of the history."""
         ...
 
 
