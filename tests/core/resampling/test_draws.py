@@ -1,4 +1,4 @@
-"""The random numbers of the bootstrap: uniform, independent, Poisson, and equal on all engines."""
+"""The bootstrap's random numbers are uniform, independent, Poisson, and equal on all engines."""
 
 from collections.abc import Callable
 
@@ -46,7 +46,7 @@ def duckdb() -> DuckDB:
 
 
 def mix(units: np.ndarray, seed: int, number: int) -> np.ndarray:
-    """Return the uniforms of a replicate: the three rounds, written a second time."""
+    """Return the uniforms of a replicate: the three rounds, implemented a second time."""
     _, first, second = create_salts(seed, [number]).row(0)
     found: list[float] = []
     for unit in map(int, units):
@@ -58,13 +58,13 @@ def mix(units: np.ndarray, seed: int, number: int) -> np.ndarray:
 
 
 def test_uniforms_are_those_of_a_second_implementation(duckdb: DuckDB) -> None:
-    # The largest units: those of blocks, numbered per model.
+    # The largest unit numbers belong to blocks, numbered per model.
     units = np.array([1, 2, 3, 1_000, 2**28, 50 * 2**29 + 2**28])
     found = run(duckdb, units, 1.0, range(1, 4), seed=7)
     for number in (1, 2, 3):
         shares = found.filter(replicate=number)["share"].to_numpy()
         assert shares == pytest.approx(mix(units, 7, number), abs=1e-15)
-        # The inversion of the same shares.
+        # Poisson numbers by inversion of the same shares.
         drawn = found.filter(replicate=number)["drawn"].to_numpy()
         assert (drawn == stats.poisson.ppf(shares, 1.0)).all()
 
@@ -74,7 +74,7 @@ def test_sqlite_has_the_same_uniforms() -> None:
 
 
 def check_uniforms(start: Callable[[], Engine]) -> None:
-    """Compare the uniforms of an engine with those of DuckDB."""
+    """Compare the uniforms of an engine with DuckDB's."""
     units = np.array([1, 2, 3, 1_000, 2**28, 50 * 2**29 + 2**28])
     with start() as engine, DuckDB() as duckdb:
         other, own = (run(each, units, 1.0, range(1, 4), last="uniforms")
@@ -83,7 +83,7 @@ def check_uniforms(start: Callable[[], Engine]) -> None:
 
 
 def find_distances(columns: np.ndarray) -> np.ndarray:
-    """Return the statistic of Kolmogorov and Smirnov of each column, as SciPy's of one sample."""
+    """Return the one-sample Kolmogorov-Smirnov statistic of each column, as SciPy does."""
     n = len(columns)
     ranked, places = np.sort(columns, axis=0), np.arange(n)[:, None]
     distances = np.maximum((places + 1) / n - ranked, ranked - places / n).max(axis=0)
@@ -121,7 +121,7 @@ def test_seeds_are_independent(duckdb: DuckDB) -> None:
     ]
     between = np.corrcoef(rows)[np.triu_indices(3, 1)]
     assert abs(between).max() < 4.5 / np.sqrt(3_000)
-    # A replicate of one seed is none of another.
+    # Different seeds give different replicates.
     assert len(create_salts(1, range(1, 500)).vstack(create_salts(11, range(1, 500))).unique(
         ["first_salt", "second_salt"])) == 998  # fmt: skip
 
@@ -131,7 +131,7 @@ def test_draws_are_poisson(duckdb: DuckDB, mean: float) -> None:
     n = 30_000
     drawn = run(duckdb, np.arange(1, n // 20 + 1), mean, range(1, 21))["drawn"].to_numpy()
     assert drawn.min() >= 0
-    # Above a mean of 4 it is an expansion: the mean within 0.03 %, the variance within 0.2 %.
+    # Above a mean of 4 an expansion is used: the mean within 0.03 %, the variance within 0.2 %.
     bias, spread = (0, 0) if mean <= 4 else (3e-4, 2e-3)
     error = 4.5 * np.sqrt(mean / n)
     assert drawn.mean() == pytest.approx(mean, abs=error + bias * mean)

@@ -52,7 +52,7 @@ def test_of_two_scales_the_wider_end_is_taken(share: float, limits: tuple[float,
     low, high = least + (most - least) * np.sin(np.clip(angles, 0, np.pi / 2)) ** 2
     expected = (min(plain[0], low), max(plain[1], high))
     assert find_ends(value, drawn, limits={"m": limits}) == pytest.approx(expected, rel=1e-9)
-    # Of another metric there is no range.
+    # Limits of another metric do not apply.
     assert find_ends(value, drawn, limits={"other": limits}) == pytest.approx(plain, rel=1e-9)
 
 

@@ -1,4 +1,4 @@
-"""Intervals from replicates: the same however the rows lie, and those of NumPy and SciPy."""
+"""Intervals from replicates do not depend on row order, and agree with NumPy and SciPy."""
 
 import re
 from collections.abc import Callable
@@ -22,9 +22,9 @@ from sqleval.resampling.values import create_values
 from tests.support.comparison import assert_frame_equal
 from tests.support.draws import score_draws
 
-#: Of ranks, of decisions and of values. What is drawn depends on no metric.
+#: Metrics of ranks, of decisions and of values. The draws are the same for all metrics.
 METRICS = ["ks", "f1", "log_loss"]
-#: Of scores and of decisions the cells are counted apart, which takes most of the time.
+#: Only metrics of scores: cells of decisions are counted separately, which takes most of the time.
 OF_SCORES = ["ks", "log_loss"]
 
 
@@ -59,7 +59,7 @@ def evaluate(source: Any, metrics: Any = METRICS, call: Any = CALL, **roles: Any
 
 @cache
 def evaluate_rows(by: str | None = None) -> pl.DataFrame:
-    """Return the metrics of all rows, which several tests compare others with."""
+    """Return the metrics of all rows, the reference of several tests."""
     return evaluate(ROWS, by=() if by is None else by)
 
 
@@ -82,14 +82,14 @@ def test_order_files_and_forms_do_not_matter(options: dict[str, Any], tmp_path: 
     shuffled = ROWS.sample(fraction=1, shuffle=True, seed=3)
     for i in range(3):
         shuffled[i * 100 : (i + 1) * 100].write_parquet(tmp_path / f"{i}.parquet")
-    # The files hold the shuffled rows; a frame needs no check with each option.
+    # The files hold the shuffled rows; one option is enough to check a frame.
     frames = (shuffled.lazy(),) if "sets" in options else ()
     for source in (f"{tmp_path}/*.parquet", *frames):
         assert_same(evaluate(source, **options), expected)
 
 
 def test_threads_do_not_matter(set_threads: Callable[[int], None]) -> None:
-    # Equal cells in several folds are numbered by their fold, and not as threads return them.
+    # Equal cells of several folds are numbered by fold, not in the order of the threads.
     rows = pl.concat([draw_rows(1_500, seed) for seed in range(4)])
     found: list[pl.DataFrame] = []
     for threads in (1, 8):
@@ -102,7 +102,7 @@ def test_a_slice_alone_has_the_same_interval() -> None:
     # One slice is so large that its scores are rounded; the others stay as they are.
     rows = pl.concat([draw_rows(2_100).with_columns(g=pl.lit("large")), draw_rows(200, 2)])
     rows = rows.with_columns(pl.col("p") * 0.99 + pl.int_range(pl.len()) * 1e-7)
-    # BCa has the draws of the default, and the jackknife, for which the large slice is sampled.
+    # BCa uses the default's draws, and the jackknife, for which the large slice is sampled.
     call = CALL | {"ci_method": "bca"}
     lazy = sqleval.scan(rows, **SCORED, by="g").evaluate(["ks", "f1"], **call)
     both = lazy.collect()
@@ -116,7 +116,7 @@ def test_a_slice_alone_has_the_same_interval() -> None:
         name == "large" and metric == "ks"
         for name, metric in both.select("g", "metric").iter_rows()
     ]
-    # The default has degrees of freedom of the slice.
+    # The default method uses the degrees of freedom of the slice.
     small = evaluate(draw_rows(200, 2), "ks", by="g")
     alone = evaluate(draw_rows(200, 2), "ks", where="g IS NULL")
     assert_same(alone, small.filter(pl.col("g").is_null()).drop("g"))
@@ -133,7 +133,7 @@ def test_counts_and_copies_are_the_same() -> None:
 def test_equal_weights_are_those_of_rows() -> None:
     rows = ROWS.with_columns(w=pl.lit(0.5))
     assert_same(evaluate(rows, weight="w"), evaluate_rows())
-    # Clusters are drawn with all their weight.
+    # Clusters are drawn whole, with all their weight.
     assert evaluate(rows, call=CALL | {"cluster": "user"}, weight="w")["low"].null_count() == 0
 
 
@@ -160,8 +160,8 @@ def test_a_draw_multiplies_rows_and_not_their_weight(n: int) -> None:
             squares=(pl.col("mean") * pl.col("factor") ** 2).sum(),
         )
     )
-    # The mean and the variance of a Poisson number of draws are those of rows that are drawn each
-    # by itself; weights are divided by the largest.
+    # A Poisson number of draws per cell has the mean and variance of rows drawn one by one.
+    # Weights are divided by the largest.
     assert cells["total"].sum() / cells["squares"].sum() ** 0.5 == pytest.approx(
         rows["w"].sum() / (rows["w"] ** 2).sum() ** 0.5, rel=1e-12
     )
@@ -179,7 +179,7 @@ def test_replicates_of_weights_vary_as_linearised_errors_say(n: int) -> None:
     closed = data.evaluate(metrics, ci=0.95).collect()
     drawn = data.evaluate(metrics, ci=0.95, ci_method="bootstrap", replicates=500).collect()
     ratio = (drawn["high"] - drawn["low"]) / (closed["high"] - closed["low"])
-    # 500 replicates know a standard error to 3 %.
+    # 500 replicates give a standard error within 3 %.
     assert ratio.is_between(0.9, 1.15).all()
 
 
@@ -246,12 +246,12 @@ def test_states_and_bins_contain_the_interval_of_the_rows() -> None:
         assert (found["low"] <= exact["low"] + 0.02).all()
         assert (found["high"] >= exact["high"] - 0.02).all()
         width = found["high"] - found["low"]
-        # Widened by the bound, and not by an interval in closed form too.
+        # Widened by the bound, but not also by an interval in closed form.
         assert (width <= (exact["high"] - exact["low"]) * 1.15 + slack * 1.01).all()
 
 
 def test_bounds_of_bins_do_not_pass_for_intervals() -> None:
-    """Also without a method of replicates, where the metric has no interval in closed form."""
+    """Also without a `ci_method` of replicates, if the metric has no interval in closed form."""
     rows = draw_rows(900).with_columns(pl.col("p") * 0.99 + pl.int_range(pl.len()) * 1e-6)
     call = {"ci": 0.9, "replicates": 100}
     exact = evaluate(rows, "ks", call).row(0, named=True)
@@ -352,7 +352,7 @@ def test_slices_without_an_interval_say_why(method: str | None) -> None:
     single = frame.filter(g="one", metric="break_even_point")
     assert "% of the replicates" in single["note"].item()
     if method is not None:
-        # No interval of a closed form stands in for that of the replicates.
+        # An interval in closed form must not replace the interval of the replicates.
         methods = frame["method"].fill_null("")
         assert not methods.str.contains("wilson|delta|delong").any()
         assert not methods.filter(frame["low"].is_null()).str.contains("bootstrap").any()
@@ -408,7 +408,7 @@ def draw_statistics(n: int = 200) -> dict[str, np.ndarray]:
     rng = np.random.default_rng(9)
     label, score = ROWS["y"].to_numpy(), ROWS["p"].to_numpy()
     picks = rng.integers(0, len(label), (n, len(label)))
-    # Decisions and losses of the rows are drawn with them: no call of scikit-learn for each draw.
+    # Decisions and losses are drawn with the rows, which saves a call of scikit-learn per draw.
     truth, decision = label[picks] == 1, score[picks] >= 0.5
     hits = (truth & decision).sum(axis=1)
     losses = -np.log(np.clip(np.where(label == 1, score, 1 - score), 1e-15, 1))
@@ -478,7 +478,7 @@ def test_a_note_says_where_rounding_changes_the_metric(distance: int) -> None:
 
 
 def test_percentile_and_bca_are_those_of_scipy() -> None:
-    """Accuracy is a mean, and skewed where it is close to 1."""
+    """Accuracy is a mean, with a skewed distribution near 1."""
     hits = np.repeat([1.0, 0.0], [114, 6])
     rows = pl.DataFrame({"y": [1, 0] * 60, "h": hits}).with_columns(
         c=pl.when(h=1).then("y").otherwise(1 - pl.col("y"))
@@ -498,7 +498,7 @@ def test_percentile_and_bca_are_those_of_scipy() -> None:
 
 @pytest.mark.parametrize("n", [60, 2_000])
 def test_the_acceleration_is_that_of_single_rows(n: int) -> None:
-    """Of cells that hold many rows, and of samples where cells are many."""
+    """The acceleration equals the value over single rows: for large cells, and for many cells."""
     rng = np.random.default_rng(5)
     values = np.round(rng.exponential(size=n), 1 if n == 60 else 4)
     counted = pl.Series("label", values).value_counts(sort=False).sort("label")
@@ -523,7 +523,7 @@ def test_the_acceleration_is_that_of_single_rows(n: int) -> None:
 
 
 def test_quantiles_and_levels() -> None:
-    """Formulas, on replicates that are written out."""
+    """The formulas hold on replicates that are written out."""
     values = pl.DataFrame({"metric": "m", "replicate": range(102), "value": [50.0, *range(101)]})
     percentile = find_intervals(values, ["metric"], 0.9, "percentile").row(0, named=True)
     assert (percentile["low"], percentile["high"]) == pytest.approx((5, 95))
@@ -570,7 +570,7 @@ def test_rows_without_a_cluster_are_left_out(
 
 
 def test_clusters_are_drawn_whole() -> None:
-    """Rows of a user are alike: their standard error is that of users, and not that of rows."""
+    """Rows of a user are alike, so the standard error is computed over users, not over rows."""
     rng = np.random.default_rng(3)
     rate = np.repeat(rng.beta(2, 2, 80), 10)
     hit = rng.random(800) < rate
@@ -608,7 +608,7 @@ def test_few_clusters_of_a_slice_are_noted() -> None:
     equal = round(sizes.sum() ** 2 / (sizes**2).sum(), 1)
     few = f"5 blocks of clusters count as {equal} of equal size: the interval may be too narrow"
     biased = r"replicates are biased by 0\.\d standard errors: the interval may contain the true .*"
-    # The maximum that ks is lies higher in replicates, and f1 does not.
+    # ks is a maximum, which is biased upwards in replicates; f1 is not.
     notes = dict(frame.select(pl.format("{} {}", "g", "metric"), "note").iter_rows())
     assert (notes["many f1"], notes["few f1"]) == (None, few)
     assert re.fullmatch(f"{few}; {biased}", notes["few ks"])

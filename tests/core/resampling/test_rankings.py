@@ -20,7 +20,7 @@ def read_ends(bound: sqleval.Predictions, metrics: Any = "ndcg", **options: Any)
 
 
 def approximate(sample: np.ndarray) -> Any:
-    """Return the percentiles of a sample, to three Monte Carlo errors of both of them."""
+    """Return the percentiles of a sample, within three Monte Carlo errors of both."""
     low, high = np.quantile(sample, [0.025, 0.975])
     # The density of a normal sample at its 97.5th percentile is 0.058 / sd.
     error = np.sqrt(0.025 * 0.975 / N) / 0.058 * sample.std()
@@ -36,7 +36,7 @@ def test_queries_are_drawn(k: int | None) -> None:
     (row,) = found.iter_rows(named=True)
     half = (row["high"] - row["low"]) / 2
     error = np.std(values, ddof=1) / np.sqrt(len(values))
-    # 1.96 standard errors, or Student's 2.0, and what is left of the bias.
+    # 1.96 standard errors, or Student's 2.0, plus the remaining bias.
     assert 1.9 * error < half < 2.2 * error
     assert row["note"] == "undefined for 2 of 60 queries"
     assert row["method"] == f"bootstrap, {N:,} replicates"
@@ -64,7 +64,7 @@ def test_clusters_of_queries_are_drawn() -> None:
         message = f"cluster='{column}' is NULL in some rows, or not the same.* of {queries}; whole"
         with pytest.raises(DataError, match=message):
             read_ends(scan(rows), cluster=column)
-    # The row without a user is left out, and its query has the others.
+    # The row without a user is left out; its query keeps the others.
     dropped = scan(RANKED.with_columns(gap=gap), nulls="drop").evaluate(
         "ndcg", ci=0.95, cluster="gap"
     )
@@ -82,7 +82,7 @@ def test_bca_is_that_of_scipy() -> None:
 
 
 def test_many_queries_have_rounded_values() -> None:
-    """Intervals of 9 bits are those of all queries, and a slice has the same as alone."""
+    """Values of 9 bits give the interval of all queries, and a slice has the same one alone."""
     rows = draw_rankings(3_000, 3)
     options: Any = {"ci": 0.95, "ci_method": "percentile", "replicates": N}
     found = scan(rows).evaluate("ndcg", **options).collect()
@@ -112,7 +112,7 @@ def test_few_or_equal_queries_say_so() -> None:
 
 
 def test_groups_of_queries_are_compared() -> None:
-    """Reduced over a key: the values of its groups, and what replicates of queries make of it."""
+    """A metric reduced over a key: the values of its groups, and its interval from replicates."""
     groups = [[*list_values(RANKED.filter(g=name), "a").values()] for name in "st"]
     means = [np.mean(each) for each in groups]
     metrics = {
