@@ -19,7 +19,7 @@ METRICS = ["ndcg", "ndcg(k=3)"]
 
 
 def drop_ends(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return a result without the ends that a state gives to values without an interval."""
+    """Return a result without the bounds that a state adds to values without an interval."""
     return frame.drop("low", "high")
 
 

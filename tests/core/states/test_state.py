@@ -1,4 +1,4 @@
-"""States: merged states equal the whole, and states that do not fit are refused."""
+"""Merged states equal the state of all rows, and states that do not fit are refused."""
 
 import json
 from functools import cache
@@ -61,18 +61,18 @@ def same(found: pl.DataFrame, expected: pl.DataFrame, keys: list[str]) -> None:
     for name in ("value", "low", "high"):
         known = both.filter(pl.col(f"{name}_whole").is_not_null())
         difference = (known[name] - known[f"{name}_whole"]).abs()
-        # Ends are rounded outward by a share that grows with the bins of the whole statement.
+        # Bounds are rounded outward by a share that grows with the number of bins in the statement.
         allowed = 1e-12 if name == "value" else 1e-10
         assert known.is_empty() or difference.max() <= allowed, both  # type: ignore[operator]
 
 
-# Sums are weighted before they are grouped: one kind of each is enough. Weights by slice are tried
-# with values, below.
+# Sums are weighted before they are grouped, so one case of each is enough. A test below tries
+# weights by slice, with values.
 @pytest.mark.parametrize(("weight", "by"), [(None, ["carrier"]), ("w", [])])
 def test_merged_states_give_what_all_rows_give(
     weight: str | None, by: list[str], tmp_path: Path
 ) -> None:
-    # Files that know nothing of each other.
+    # Independent files.
     for number, part in enumerate(parts_of(4)):
         state_of(part, weight=weight).write_parquet(tmp_path / f"{number}.parquet")
     is_bounded = pl.col("metric").is_in(BOUNDED)
@@ -133,7 +133,7 @@ def test_merged_is_the_same_and_smaller(tmp_path: Path) -> None:
 
 
 def test_rows_of_weight_zero_do_not_widen_bounds() -> None:
-    # By its rows that count, each bin has one score; by those that weigh nothing it is wide.
+    # The rows with weight have one score per bin; the rows of weight 0 would widen the bins.
     sure = pl.DataFrame({"y": [0, 1, 0, 1], "p": [0.2, 0.2, 0.7, 0.7], "w": [1.0, 2.0, 1.0, 3.0]})
     state_one, state_two = (
         sqleval.scan(frame, label="y", score="p", weight="w").state("roc_auc", bins=2).collect()

@@ -66,7 +66,7 @@ def test_a_copied_state_is_refused(folder: Path) -> None:
 
 
 def test_states_of_parts_of_a_day_are_added_up(folder: Path) -> None:
-    # Each may be of a part of the rows, and without periods even be equal.
+    # Each file may hold a part of the rows; without periods, two may even be equal.
     write_state(build(rows(2, start=2, seed=5)), str(folder / "more.parquet"))
     assert sqleval.from_state(folder).evaluate("roc_auc").collect()["n"].item() == 720
     for name in ("a", "b"):
