@@ -1,4 +1,4 @@
-"""Splits: sizes, strata, groups and time; the same on every engine; wrong options refused."""
+"""Splits by size, strata, groups and time: equal on every engine, wrong options refused."""
 
 import hashlib
 import inspect
@@ -220,7 +220,7 @@ def test_the_latest_rows_are_held_out_after_a_gap(gap: str | timedelta) -> None:
         role: part["day"] for (role,), part in found.partition_by("role", as_dict=True).items()
     }
     assert len(sides["test"]) <= 200
-    assert len(sides["test"]) > 200 - 3  # rows of one day are not parted
+    assert len(sides["test"]) > 200 - 3  # rows of one day stay together
     assert sides["train"].max() < sides["test"].min() - timedelta(days=10)  # type: ignore[operator]
     assert sides["gap"].max() < sides["test"].min()  # type: ignore[operator]
     assert sum(map(len, sides.values())) == 1000
@@ -236,7 +236,7 @@ def test_a_last_time_of_many_rows_is_tested_alone(test_size: float) -> None:
 
 @pytest.mark.parametrize("more", [{"method": "expanding"}, {"method": "sliding", "window": 5}])
 def test_each_fold_by_time_has_rows(more: dict[str, Any]) -> None:
-    # Half of the rows have the first time: as many blocks have no time of their own.
+    # Half of the rows have the first time, so half of the blocks would have no time of their own.
     frame = pl.DataFrame({"id": range(100), "t": [0] * 50 + [*range(1, 51)]})
     message = (
         r"gives 6 of n_splits=10 folds: of its 51 times some have more rows .*; lower n_splits"
@@ -305,7 +305,7 @@ def test_neither_order_nor_layout_matters(method: str, tmp_path: Path) -> None:
     shuffled.tail(50).write_parquet(tmp_path / "2.parquet")
     first = made(few, **options)
     assert first.schema["role"] == pl.String
-    # A method knows nothing of the source: each is read from files, and in one more way.
+    # Methods do not depend on the source: each is tried on files and on one other kind.
     other = shuffled.lazy() if sorted(METHODS).index(method) % 2 else shuffled.to_arrow()
     for source in (tmp_path, other):
         found = made(source, **options)
@@ -317,7 +317,7 @@ FEW = rows(90).with_columns(pl.col("y").cast(pl.Int32), id=pl.col("id").cast(pl.
 
 @cache
 def split_few(method: str) -> tuple[dict[str, Any], pl.DataFrame]:
-    """Return options of a method, and the sorted split that all engines have to give."""
+    """Return options of a method, and the sorted split that every engine must give."""
     options: dict[str, Any] = {
         "method": method, "key": ["id"], "repeats": 2, "seed": 5,
         "n_splits": 3 if "fold" in method else 10,
@@ -332,7 +332,7 @@ def test_the_text_splits_alike() -> None:
 
 
 def check_engine(start: Callable[[], Engine]) -> None:
-    """Compare the splits that an engine makes of the text with those of the front end."""
+    """Compare the splits of the SQL text, run on an engine, with the front end's."""
     table = pa.table({"id": pa.array(FEW["id"].to_list()),
                       "y": pa.array(FEW["y"].to_list(), pa.int32())})  # fmt: skip
     with start() as engine:
@@ -374,7 +374,7 @@ def test_only_what_is_asked_for_is_made() -> None:
     assert lazy.collect_schema().names() == ["id", "repeat", "fold", "role"]
 
 
-# -- what is wrong ------------------------------------------------------------------------------
+# -- errors -------------------------------------------------------------------------------------
 
 WRONG: list[tuple[dict[str, Any], str]] = [
     ({"method": "kfolds"}, "no method 'kfolds'; did you mean 'kfold'"),
@@ -463,7 +463,7 @@ def test_what_can_be_read_once_is_split_alike(options: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("method", ["holdout", "kfold", "bootstrap", "hash_kfold"])
 def test_a_row_without_a_group_is_refused(method: str) -> None:
-    # Its text was that of the empty group, with which it was counted as one.
+    # The text of a NULL group must not equal the text of the empty group.
     frame = pl.DataFrame({"id": range(6), "g": ["", "", "", None, "b", None], "h": [1] * 6})
     for group in ("g", ["h", "g"]):
         with pytest.raises(DataError, match="the group of 2 rows of the DataFrame is NULL; filter"):
@@ -586,7 +586,7 @@ def test_keys_of_other_rows_are_found() -> None:
     got = checks(split, rows().filter(pl.col("id") >= 7))
     assert set(got) == {"unknown"}
     assert got["unknown"]["warning"] == "7 keys of the split are not in the source"
-    # Nothing is left to test on.
+    # No rows are left for the test.
     held = made().filter(role="test")["id"]
     got = checks(made(), rows().filter(~pl.col("id").is_in(held.implode())))
     assert set(got) == {"untested", "share", "unknown"}
@@ -623,7 +623,7 @@ def test_doubtful_splits_have_warnings() -> None:
     assert set(few) == {"small", "share"}
     assert few["small"]["found"] == 20
     assert "only 20 test rows: the standard error of a rate is up to 11 " in few["small"]["warning"]
-    # What is advised for one hold-out is not for folds and resamples, whose test rows add up.
+    # The advice for one hold-out does not apply to folds and resamples, which pool their test rows.
     assert not checks(made(method="kfold"))
     assert not checks(made(method="kfold", n_splits=50))
     assert not checks(made(method="bootstrap", repeats=5))
@@ -641,7 +641,7 @@ def test_rows_that_share_a_label_are_not_copies() -> None:
 
 
 def test_chance_imbalance_gives_no_warning() -> None:
-    # One in a hundred times at most, over all folds, if nothing but chance is at work.
+    # By chance alone, at most once in a hundred times over all folds.
     warned = sum("strata" in checks(made(seed=seed), stratify="y") for seed in range(20))
     assert warned <= 2
 
