@@ -239,7 +239,7 @@ def test_noise_is_about_the_mean_without_drift() -> None:
     old, new = (frame(rng.random(n * runs), g=np.repeat(range(runs), n)) for n in (300, 480))
     found = sqleval.drift(old, new, score="p", by="g").filter(distribution="score")
     values = pl.col("value")
-    # The noise of the two distances of shares is the root of their mean square.
+    # The noise level of both distances of shares is the root of their mean square.
     is_root = pl.col("metric").is_in(["jensen_shannon", "hellinger"])
     mean = pl.when(is_root).then((values**2).mean().sqrt()).otherwise(values.mean())
     rows = found.group_by("metric").agg(mean.first(), pl.col("noise").first())
@@ -458,7 +458,7 @@ def test_scores_that_leave_a_constant_reference_are_drift() -> None:
 
 
 def test_rows_that_leave_the_largest_score_are_drift() -> None:
-    """Of 10 quantiles of this reference each is 0.9."""
+    """All 10 quantiles of this reference equal 0.9."""
     reference, current = frame([0.2] * 2 + [0.9] * 98), frame([0.2] * 49 + [0.9])
     found = sqleval.drift(reference, current, "psi", score="p")
     psi = (0.98 - 0.02) * log(0.98 / 0.02) + (0.02 - 0.98) * log(0.02 / 0.98)

@@ -1,4 +1,4 @@
-"""The counts of `sqleval.drift` lie in tables that DuckDB spills to disk and then drops."""
+"""The counts of `sqleval.drift` are in tables that DuckDB spills to disk and then drops."""
 
 import json
 import subprocess
@@ -18,7 +18,7 @@ from sqleval.engines import process
 from sqleval.errors import DataError, RequestError
 from tests.support.comparison import assert_frame_equal
 
-#: Drift of more scores than the limit has room for; prints values and how much memory it took.
+#: Compute the drift of more scores than the memory limit holds; print values and memory.
 LIMITED = """
 import json, resource, sys
 import sqleval
@@ -31,7 +31,7 @@ before = measure_peak()
 found = sqleval.drift("old.parquet", "new.parquet", score="p")
 print(json.dumps([dict(found.select("metric", "value").rows()), measure_peak() - before]))
 """
-#: A join whose rows do not fit, which shows only after the first of them have been read.
+#: A join whose rows do not fit in memory, which fails only after the first rows were read.
 FAILS_LATE = """
 import polars as pl
 import sqleval
