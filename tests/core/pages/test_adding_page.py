@@ -1,4 +1,4 @@
-"""The page on adding performs its examples: SQL files, modules, rows of tables, and their use."""
+"""The examples of the page on adding work: SQL files, modules, rows of tables, and their use."""
 
 import importlib
 import re
@@ -41,7 +41,7 @@ PAGE = read_page("docs/developers/adding.md")
 SECTIONS = {
     part.partition("\n")[0]: part for part in re.split(r"^## ", PAGE, flags=re.MULTILINE)[1:]
 }
-#: A block, and the word and the name that the sentence before it begins with, if any.
+#: A block, and the first word and name of the sentence before it, if any.
 BLOCK = re.compile(
     r"(?:^(File|Module|Row of) `([\w/.]+)`[^\n]*:\n\n)?^```(\w+)\n(.*?)^```$", re.M | re.DOTALL
 )
@@ -71,7 +71,7 @@ def add_row(table: str, text: str, names: dict[str, Any], patch: pytest.MonkeyPa
     rows = getattr(home, name)
     if isinstance(rows, list):
         row = eval(text, names)
-        # Before the others: the first row that fits is taken.
+        # Put it first, because the first row that fits is used.
         patch.setattr(home, name, [row, *rows])
         return row
     row = eval("{" + text + "}", names)
@@ -98,7 +98,7 @@ def test_an_example_works(section: str, tmp_path: Path, monkeypatch: pytest.Monk
         elif language == "python":
             exec(text, names)
             done += not kind
-    assert done == 1  # the use of what was added
+    assert done == 1  # the block that uses the new row
     for table, row in tables:
         if table.startswith("tests."):
             check_case(row, names["catalogue"])

@@ -75,7 +75,7 @@ def test_macros_of_an_attached_file(folder: Path) -> None:
             "WHERE delayed IS NOT NULL AND p_boosted IS NOT NULL"
         ).fetchall()
         assert area == pytest.approx(expected, abs=1e-3)
-        # What is made meanwhile is the user's, not the file's, which cannot be written.
+        # New objects are created in the user's database; the file is read-only.
         con.execute("CREATE TABLE made AS SELECT 1")
         assert con.sql("FROM memory.main.made").fetchall() == [(1,)]
 
@@ -93,7 +93,7 @@ def test_a_macro_of_an_attached_file_does_not_find_its_neighbours() -> None:
 
 @cache
 def _run_page(folder: Path) -> tuple[str, float]:
-    """Make the macros once; return the page with its tables, and the value of the shell."""
+    """Create the macros once; return the page with its tables, and the value of the shell."""
     with duckdb.connect(str(folder / "preds.duckdb")) as con:
         con.execute(write_script())
         call = read_lines("DuckDB's shell")[-1]

@@ -1,4 +1,4 @@
-"""The page on jobs: its commands run."""
+"""The commands of the page on jobs run."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""The page on metrics of your own: its files, commands and Python work in order in one folder."""
+"""The files, commands and Python of the page on your own metrics work in order in one folder."""
 
 import re
 from pathlib import Path
@@ -12,7 +12,7 @@ from tests.support.pages import ROOT, read_page, run, unexpected
 PAGE = read_page("docs/guide/own-metrics.md")
 #: The file that a block is to be written to, if any, its language, and its text.
 BLOCK = re.compile(r"(?:^File `([\w/.]+)`:\n\n)?^```(\w+)\n(.*?)^```$", re.M | re.DOTALL)
-#: The command that ends with the code of a gate that failed, as the page says.
+#: The command whose exit code is that of a failed gate, as the page says.
 FAILS = "sqleval run job.yml --as-of 2013-09-30"
 
 

@@ -1,4 +1,4 @@
-"""Every block of every page runs as a script in an empty folder, with no stderr."""
+"""Every block of every page runs as a script in an empty folder without writing to stderr."""
 
 import re
 from collections.abc import Callable
@@ -23,8 +23,8 @@ from tests.support.pages import (
 )
 
 PICTURES = ROOT / "docs" / "pictures"
-#: Blocks of other programs, which tests of their own run: consoles and orchestrators, job files
-#: with gates that fail, rows of tables that a test puts there, and a Spark server.
+#: Blocks that other tests run: consoles and orchestrators, job files with gates that fail, rows of
+#: tables that a test inserts, and a Spark server.
 ELSEWHERE = {
     ("docs/guide/console.md", "python"): "engines/pages/test_console_page.py",
     ("docs/guide/dbt.md", "sh"): "engines/pages/test_dbt_page.py",
@@ -51,14 +51,14 @@ SCRIPTS = {
 
 
 def draws_its_pictures(script: Script, folder: Path) -> bool:
-    """Whether the commands draw pictures, which are those beside the pages."""
+    """Whether the commands draw the pictures beside the pages."""
     names = re.findall(r"--plot (\S+)", script.text)
     drawn = [(folder / name).read_text(encoding="utf-8").count("<path") for name in names]
     return all((PICTURES / name).is_file() for name in names) and min(drawn, default=4) > 3
 
 
 def shows_its_output(script: Script, done: list[Done]) -> bool:
-    """Whether the block of text below a script is what it prints."""
+    """Whether the block of text below a script equals its output."""
     lines = "".join(each.stdout for each in done).splitlines()
     text = read_page(script.page).partition(f"{script.text}```\n")[2]
     shown = re.findall(r"^```(?:text)?\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)[0]
@@ -72,7 +72,7 @@ def prints_commands_of_its_page(script: Script, done: list[Done]) -> bool:
     return len(commands) == 2 and all(command in read_page(script.page) for command in commands)
 
 
-#: What scripts are to print or write besides: the page, a part of the script, the check.
+#: Further checks of outputs and files: the page, a part of the script, the check.
 CHECKS: list[tuple[str, str, Callable[[Script, list[Done], Path], bool]]] = [
     ("README.md", "venv", lambda script, done, folder: shows_its_output(script, done)),
     ("README.md", "import", lambda script, done, folder: "roc_auc" in done[0].stdout),
@@ -109,7 +109,7 @@ CHECKS: list[tuple[str, str, Callable[[Script, list[Done], Path], bool]]] = [
 ]  # fmt: skip
 
 
-#: The first things that a reader runs: a command and a script.
+#: A reader's first command and script.
 FIRST = [str(script) for script in scripts("README.md")[:2]]
 
 
@@ -146,7 +146,7 @@ def test_every_check_has_a_script() -> None:
 def test_a_page_names_the_data_of_its_scripts(name: str) -> None:
     if any("data/" in script.text for script in scripts(name)):
         assert says(name, WITH_DATA)
-    # Blocks are one script only where they are many; elsewhere each has its own imports.
+    # Only pages with many blocks run as one script; elsewhere each block has its own imports.
     if says(name, TOGETHER):
         assert len(blocks(name, "python", "sh")) > 3
 

@@ -1,4 +1,4 @@
-"""Each number of hostile texts, damages and faults on the page is that of a test which counts."""
+"""Tests count the hostile texts, damages and faults, and the page has the same numbers."""
 
 import pytest
 
@@ -10,7 +10,7 @@ ROWS = read_tried()
 def test_no_row_is_left_out() -> None:
     table = PAGE.read_text(encoding="utf-8").partition("## What the tests try\n")[2]
     lines = [line for line in table.partition("\n## ")[0].splitlines() if line.startswith("|")]
-    assert len(ROWS) == len(lines) - 2  # its names and the line below them
+    assert len(ROWS) == len(lines) - 2  # without the header and the line below it
 
 
 @pytest.mark.parametrize(("what", "tried"), ROWS.items(), ids=list(ROWS))
