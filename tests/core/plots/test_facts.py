@@ -1,4 +1,4 @@
-"""What stands beside a curve: areas, rows, shares, operating points, and matrices of counts."""
+"""Facts beside a curve: areas, rows, shares, operating points, and matrices of counts."""
 
 import re
 from typing import Any
@@ -24,7 +24,7 @@ def texts(node: Any) -> list[str]:
 
 
 def rows(chart: Any, *columns: str) -> pl.DataFrame:
-    """Return the data of the layer that has just these columns, and a row for each model."""
+    """Return the data of the layer that has exactly these columns, and a row for each model."""
     for text in texts(chart.to_dict()):
         first, *rest = text.splitlines() or [""]
         if set(first.split(",")) == set(columns) and len(rest) == 2:
@@ -86,7 +86,7 @@ def test_the_operating_point_is_the_best_threshold_at_the_costs() -> None:
         assert (line["y"], line["y2"]) == pytest.approx((fpr, 1 - tpr), abs=1e-12)
         x = 5 * share / (5 * share + 1 - share)
         assert (dot["x"], dot["y"]) == pytest.approx((x, (1 - x) * fpr + x * (1 - tpr)))
-    # Without costs of its own a curve marks nothing.
+    # A curve without costs marks no point.
     assert not any(text.startswith("costs ") for text in texts(TWO.plot("cost").to_dict()))
 
 
@@ -144,7 +144,7 @@ def test_long_names_take_several_lines() -> None:
 
 def test_a_picture_of_a_page_has_its_legend_below() -> None:
     svg = write_svg(TWO.plot("roc"))
-    # Narrow pages shrink a wider one, and its text with it.
+    # Narrow pages would shrink a wider picture, and its text.
     assert int(re.findall(r' width="(\d+)"', svg)[0]) < 450
 
 

@@ -1,4 +1,4 @@
-"""Pictures of more scores than they show: exact points, at most a column of the picture apart."""
+"""Pictures of many scores show exact points, at most a column of the picture apart."""
 
 import numpy as np
 import polars as pl

@@ -1,4 +1,4 @@
-"""Charts: axes, series and titles, thinning that moves no curve, and files that stand alone."""
+"""Charts: axes, series and titles, thinning that moves no curve, and self-contained files."""
 
 import io
 import re
@@ -44,7 +44,7 @@ def roc() -> pl.DataFrame:
 
 
 def draw_curve(curve: str, *args: Any, **options: Any) -> Any:
-    """Draw a curve of the package by the chart in its header."""
+    """Draw a curve of the package with the chart of its header."""
     chart = find_chart(builtin().get(curve), builtin())
     return charts.draw_curve(chart, *args, **options)
 
@@ -146,7 +146,7 @@ def drawn(picture: Any, *columns: str) -> pl.DataFrame:
 # -- pictures ------------------------------------------------------------------------------
 
 
-#: Drawn as another curve is: its lines and legend are made by the same calls.
+#: Left out, because the lines and legends come from the same calls as another curve's.
 ALIKE = {"roc_hull", "roc_from_pr", "pr_from_roc", "pr_curve", "cost_curve", "gain_curve"}
 
 
@@ -157,7 +157,7 @@ def test_every_curve_has_its_axes_and_no_legend_without_keys(curve: str, tmp_pat
         assert expected in text
     assert "NaN" not in text
     assert "Infinity" not in text
-    assert ("role-legend" in text) == (curve == "ks_curve")  # which names its two lines
+    assert ("role-legend" in text) == (curve == "ks_curve")  # its legend names two lines
 
 
 @pytest.mark.parametrize("curve", CURVES)
@@ -289,7 +289,7 @@ def test_thinning_does_not_move_a_curve(million: pl.DataFrame) -> None:
     assert few["row"].is_sorted()
     assert few["row"].is_unique().all()
     assert (few["row"][0], few["row"][-1]) == (0, million.height - 1)
-    # Across or up, whichever way the line is nearer.
+    # The distance to the line, across or up, whichever is smaller.
     away = np.minimum(np.abs(x - np.interp(y, fy, fx)), np.abs(y - np.interp(x, fx, fy)))
     assert away.max() <= 1 / COLUMNS
     # At most half a column's width times the whole height; in fact less than a millionth.
@@ -328,7 +328,7 @@ def test_thinning_is_by_series(million: pl.DataFrame) -> None:
     for name in (None, "b"):
         same = pl.col("g").eq_missing(pl.lit(name, pl.String))
         assert_frame_equal(few.filter(same), thin(pair.filter(same), "fpr", "tpr", ["g"]))
-    # The rows of series may come mixed.
+    # The rows of several series may be interleaved.
     mixed = pair.sort("row", maintain_order=True)
     assert_frame_equal(thin(mixed, "fpr", "tpr", ["g"]), few.sort("row", maintain_order=True))
 
@@ -398,7 +398,7 @@ def test_saving_leaves_no_trace_in_the_library(tmp_path: Path) -> None:
     assert (altair.data_transformers.active, altair.data_transformers.options) == before
 
 
-# -- what is refused -----------------------------------------------------------------------
+# -- errors --------------------------------------------------------------------------------
 
 
 def test_a_curve_without_a_chart_names_the_others() -> None:
