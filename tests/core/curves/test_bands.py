@@ -1,4 +1,4 @@
-"""Bands of curves: against a bootstrap in NumPy, exact intervals, and what they are refused for."""
+"""Bands of curves against a bootstrap in NumPy and exact intervals, and refused requests."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ def draw_rows(n: int = 600, seed: int = 3) -> pl.DataFrame:
 
 
 ROWS = draw_rows()
-#: For what holds of any rows: replicates take time in step with them.
+#: For properties of any rows: the time of replicates is proportional to their number.
 FEW = ROWS.head(240)
 
 
@@ -44,7 +44,7 @@ def evaluate_roc(label: np.ndarray, score: np.ndarray, grid: np.ndarray) -> np.n
 
 def evaluate_pr(label: np.ndarray, score: np.ndarray, grid: np.ndarray) -> np.ndarray:
     precision, recall, _ = precision_recall_curve(label, score)
-    # Scikit-learn's recall falls, to 0 at the end: of equal ones the highest precision counts.
+    # Scikit-learn's recall falls to 0; at equal recalls the highest precision counts.
     precision, recall = precision[recall > 0][::-1], recall[recall > 0][::-1]
     recall, starts = np.unique(recall, return_index=True)
     highest = np.maximum.reduceat(precision, starts)
@@ -60,16 +60,16 @@ def test_bands_are_those_of_a_bootstrap_in_numpy(curve: str, x: str, evaluate: A
     assert grid.tolist() == pytest.approx(np.linspace(0, 1, 201).tolist())
     label, score = ROWS["y"].to_numpy(), ROWS["p"].to_numpy()
     y = {"roc": "tpr", "pr": "precision"}[curve]
-    # Distinct scores: a curve of lines is as high as one of steps, but where it rises.
+    # With distinct scores, lines and steps are equally high except where the curve rises.
     np.testing.assert_allclose(found[y], evaluate(label, score, grid), atol=1e-9)
     rng = np.random.default_rng(0)
     drawn = rng.integers(0, len(label), (200, len(label)))
     curves = np.stack([evaluate(label[rows], score[rows], grid) for rows in drawn])
     low, high = np.quantile(curves, [0.05, 0.95], axis=0)
-    # Near the ends a band is as wide as one positive at least.
+    # Near the ends a band is at least as wide as one positive.
     inner = slice(60, -10)
     own_low, own_high = found["low"].to_numpy(), found["high"].to_numpy()
-    # Of some hundred replicates the ends are uncertain by a tenth of the width.
+    # With a few hundred replicates, the bounds are uncertain by a tenth of the width.
     width = (high - low)[inner]
     assert np.abs((own_low - low)[inner]).max() < 0.4 * width.max()
     varies = width > 0
@@ -94,7 +94,7 @@ def test_bands_of_bins_are_exact_intervals() -> None:
 
 @pytest.mark.parametrize("curve", ["roc", "calibration"])
 def test_clusters_widen_a_band(curve: str) -> None:
-    # Each row six times over, so that a cluster is worth one row.
+    # Each row is repeated six times, so that a cluster counts as one row.
     rows = FEW.select("y", "p").with_row_index("u")
     copies = pl.concat([rows] * 6)
     plain, clustered = band(copies, curve), band(copies, curve, cluster="u")
@@ -109,7 +109,7 @@ def test_clusters_widen_a_band(curve: str) -> None:
 
 @pytest.mark.parametrize("curve", ["roc", "calibration"])
 def test_order_files_and_slices_change_nothing(curve: str, tmp_path: Any) -> None:
-    # From replicates, as all other curves, and from exact intervals.
+    # From replicates, like all other curves, and from exact intervals.
     call: dict[str, Any] = {"scan": {"by": "g", "weight": "w"}, "curve": curve, "replicates": 100}
     rows = FEW.with_columns(w=pl.lit(2))
     plain = band(rows, **call)
@@ -119,7 +119,7 @@ def test_order_files_and_slices_change_nothing(curve: str, tmp_path: Any) -> Non
     for i, part in enumerate(shuffled.iter_slices(60)):
         part.write_parquet(tmp_path / f"{i}.parquet")
     files = str(tmp_path / "*.parquet")
-    # Slices have the same band alone.
+    # A slice has the same band alone.
     alone = call | {"scan": call["scan"] | {"where": "g = 'a'"}}
     assert_frame_equal(band(files, **alone), plain.filter(pl.col("g") == "a"))
     assert_frame_equal(band(files, **call), plain)
@@ -207,7 +207,7 @@ def test_bands_of_the_lowest_cost_are_corrected_for_its_bias() -> None:
     ends = found.select("high", "simultaneous_high")
     assert (ends.max_horizontal() <= found.select(most + 1e-12).to_series()).all()
     assert found.filter(pl.col("simultaneous_high") >= most - 1e-12).height > 3 * 20
-    # The curve itself is no higher, so that nothing is cut off that could be true.
+    # The curve itself is no higher, so cutting the band there loses no possible value.
     assert found.filter(value > most + 1e-12).is_empty()
 
 

@@ -1,4 +1,4 @@
-"""Curves of models compared: differences, ranges, p-values, words, and wrong input."""
+"""Comparisons of models' curves: differences, ranges, p-values, verdicts, and wrong input."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ MODELS = {"a": "a", "b": "b"}
 
 
 def draw_rows(n: int, shift: float = 0.0, seed: int = 0) -> pl.DataFrame:
-    """Return two models with errors that go together; b tells classes apart better by ``shift``."""
+    """Return two models with correlated errors; b separates the classes better by ``shift``."""
     rng = np.random.default_rng(seed)
     label = rng.integers(0, 2, n)
     shared = rng.normal(size=n)
@@ -46,7 +46,7 @@ def test_the_difference_is_that_of_the_curves() -> None:
         return float(tpr[fpr <= x + 1e-12].max())
 
     for row in found.iter_rows(named=True):
-        # Distinct scores, but for a few: a curve of lines is one of steps.
+        # Nearly all scores are distinct, so lines and steps give the same curve.
         assert row["difference"] == pytest.approx(
             evaluate("b", row["at"]) - evaluate("a", row["at"]), abs=0.006
         )
@@ -64,7 +64,7 @@ def test_few_of_equal_models_differ() -> None:
     rows = draw_rows(100 * sets).with_columns(g=pl.int_range(pl.len()) % sets)
     found = compare(rows, scan={"by": "g"}, replicates=100).unique("g")
     assert found.height == sets
-    # Cautious: the standard error is at least that of one positive.
+    # The test is conservative: its standard error is at least that of one positive.
     assert (found["p_value"] < 0.05).sum() <= 4
     assert found["p_value"].mean() > 0.5
     assert (found.filter(pl.col("p_value") > 0.1)["better"].null_count()) == found.filter(
@@ -91,7 +91,7 @@ def test_a_better_model_is_found(curve: str) -> None:
 def test_crossing_curves_are_named() -> None:
     rng = np.random.default_rng(2)
     label = rng.integers(0, 2, 2000)
-    # Of b a part of the positives is far above, the rest below those of a.
+    # Some positives of b are far above the positives of a, the others below.
     top = rng.random(2000) < 0.4
     a = label * 1.4 + rng.normal(size=2000)
     b = np.where(label == 1, np.where(top, 3.5, 0.2), 0) + rng.normal(size=2000)
@@ -108,11 +108,11 @@ def test_order_and_slices_change_nothing() -> None:
     rows = draw_rows(360, 0.3).with_columns(g=pl.int_range(pl.len()) % 3, w=pl.lit(2))
     call: dict[str, Any] = {"scan": {"by": "g", "sets": "overall"}, "replicates": 100}
     plain = compare(rows, **call)
-    # In another order: a slice alone, and all rows.
+    # In another order, evaluate a slice alone, and all rows.
     rows = rows.sample(fraction=1, shuffle=True, seed=1)
     alone = compare(rows.filter(pl.col("g") == 1), scan={"by": "g"}, replicates=100)
     assert_frame_equal(plain.filter(pl.col("g") == 1).drop("by"), alone)
-    # Of up to 2,000 rows the scores are exact, alone as beside slices, and however many models.
+    # Up to 2,000 rows the scores are exact, alone or beside slices, with any number of models.
     whole = plain.filter(pl.col("by") == "overall").drop("g", "by")
     assert_frame_equal(whole, compare(rows, replicates=100))
 
