@@ -41,7 +41,7 @@ class Hand(Protocol):
         ...
 
     def describe(self, text: str | None = None) -> str | None:
-        """Return the description of the results; if `new` is passed, write it first."""
+        """Return the description of the results; if `text` is given, write it first."""
         ...
 
     def look(self) -> object:

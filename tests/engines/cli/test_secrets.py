@@ -1,4 +1,4 @@
-"""Secrets of the environment do not stand in the list of processes, nor in what is printed."""
+"""Secrets of the environment appear neither in the list of processes nor in the output."""
 
 import os
 import subprocess
@@ -27,7 +27,7 @@ PASSWORD = "pw-7r0ub4dor"
 
 
 def list_family(pid: int) -> list[Path]:
-    """Return the folders of a process and of those that it has started, in ``/proc``."""
+    """Return the folders in ``/proc`` of a process and of the processes that it started."""
     parents: dict[int, int] = {}
     for folder in Path("/proc").glob("[0-9]*"):
         try:
@@ -42,7 +42,7 @@ def list_family(pid: int) -> list[Path]:
 
 
 def read_command_lines(process: subprocess.Popen[str]) -> list[bytes]:
-    """Return the command lines of a process that runs, and of those that it has started."""
+    """Return the command lines of a running process, and of the processes that it started."""
     lines: list[bytes] = []
     for folder in list_family(process.pid):
         try:
@@ -66,7 +66,7 @@ def start(folder: Path, arguments: list[str], **secrets: str) -> Iterator[subpro
 
 
 def check_lines(lines: list[bytes], arguments: list[str], secret: str) -> None:
-    """Check that the command lines are those of the command, and hold no secret."""
+    """Check that the command lines belong to the command, and hold no secret."""
     assert lines
     assert all(argument.encode() in lines[0].split(b"\0") for argument in arguments)
     assert not any(secret.encode() in line for line in lines)
@@ -117,7 +117,7 @@ def test_the_password_of_postgres(
         "SELECT COUNT(*) FROM pg_stat_activity "
         "WHERE usename = 'reader' AND wait_event_type = 'Lock'"
     )
-    # Nobody can read the table until it is released: the command waits, with its connection open.
+    # The table is locked until it is released, so the command waits with its connection open.
     with psycopg.connect(postgres.url) as lock:
         lock.execute("LOCK TABLE flights IN ACCESS EXCLUSIVE MODE")
         with start(tmp_path, arguments, PGPASSWORD=PASSWORD) as process:
@@ -141,7 +141,7 @@ def test_the_password_of_postgres(
     else:
         found = pl.read_csv(out.encode())["value"].item()
     assert found == pytest.approx(expected["value"].item(), abs=1e-12)
-    # It does need the password.
+    # The command does need the password.
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PGPASSWORD", "other")
     err = run(*arguments, code=2 if door == "evaluate" else 3).stderr

@@ -1,4 +1,4 @@
-"""Connections to a database of PostgreSQL: the types are read once, and no connection stays."""
+"""Connections to PostgreSQL: types are read once, and no connection stays open."""
 
 import time
 
@@ -14,7 +14,7 @@ WHERE datname = CURRENT_DATABASE() AND pid <> PG_BACKEND_PID() AND backend_type 
 
 
 def wait_for_others(server: PostgreSQL, count: int) -> None:
-    """Wait until so many other connections are open: the server notices an end a moment later."""
+    """Wait until so many other connections are open: the server notices a closed one late."""
     for _ in range(100):
         ((found,),) = server.run(OTHERS).rows
         if found == count:

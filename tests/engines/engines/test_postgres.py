@@ -41,7 +41,7 @@ def rows() -> pl.DataFrame:
             "y": label,
             "p": np.round(np.clip(rng.normal(0.4 + 0.2 * label, 0.2), 0, 1), 2),
             "q": np.round(rng.random(n), 2),
-            # By their letters, as in most databases, a would come before B.
+            # In the collation of most databases, a would come before B.
             "seg": rng.choice(["a", "B", "c"], n),
             "fold": rng.integers(1, 4, n),
             "w": rng.integers(0, 4, n).astype(float),
@@ -54,7 +54,7 @@ def rows() -> pl.DataFrame:
         gap=pl.when(pl.col("p") < 0.9).then("p"),
         nan=pl.when(pl.col("p") < 0.9).then("p").otherwise(float("nan")),
         zero=pl.when(pl.int_range(pl.len()) % 3 > 0).then(0.0).otherwise(-0.0),
-        # Their squares are 0 and infinite, which PostgreSQL has no number for.
+        # Their squares underflow and overflow, which is an error in PostgreSQL.
         tiny=pl.when(pl.col("p") < 0.5).then(1e-200).otherwise("p"),
         huge=pl.when(pl.col("p") < 0.5).then(1e200).otherwise("p"),
     )
@@ -84,7 +84,7 @@ def test_metrics_and_curves(asked: matrix.Call, names: list[str], url: str) -> N
 
 
 #: `export.test_dialect_options` runs the text of each option on PostgreSQL. The front end reads
-#: each once here, with what is an error in PostgreSQL and a value elsewhere.
+#: each once here, with cases that are an error in PostgreSQL and a value elsewhere.
 CALLS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "the default set, with weights": ({**SCORED, "weight": "w"}, {}),
     "slices": ({**SCORED, "by": ["seg", "day"]}, {"metrics": ["f1", "log_loss"]}),
@@ -159,7 +159,7 @@ def test_every_option(name: str, rows: pl.DataFrame, url: str) -> None:
     found = sqleval.scan("rows", engine=url, **roles).evaluate(**call)
     expected = sqleval.scan(rows, **roles).evaluate(**call)
     if isinstance(roles.get("by"), dict):
-        # DuckDB has an ENUM for intervals, and no time of day in the first of a month.
+        # DuckDB has an ENUM for intervals, and a DATE for the first of a month.
         expected = expected.cast({name: found.collect_schema()[name] for name in roles["by"]})
     assert_same_result(found, expected)
 
@@ -168,7 +168,7 @@ def test_every_option(name: str, rows: pl.DataFrame, url: str) -> None:
 def test_a_quoted_text_is_never_read_as_sql(
     setting: str, rows: pl.DataFrame, server: PostgreSQL
 ) -> None:
-    # Off, as in old servers, a backslash takes the quote behind it for a part of the text.
+    # Off, as in old servers, a backslash escapes the quote behind it.
     where = "answer <> 'x\\' AND answer <> ' OR TRUE --'"
     call: dict[str, Any] = {"label": "answer", "score": "p", "positive": YES, "where": where}
     url = f"{server.url}&options=-cstandard_conforming_strings%3D{setting}"
@@ -206,7 +206,7 @@ def test_only_results_travel(
 
 def test_every_kind_of_source(rows: pl.DataFrame, server: PostgreSQL) -> None:
     expected = sqleval.scan(rows, **SCORED).evaluate("roc_auc")
-    # What sqlglot would read otherwise, or not at all.
+    # Expressions that sqlglot would misread, or not parse.
     query = "SELECT y, (ARRAY[p, q])[1] AS p FROM rows WHERE seg ~ '^[aBc]$' -- all;"
     with driver.connect(server.url) as connection, connection.cursor() as cursor:
         cursor.execute("CREATE TEMPORARY TABLE mine AS SELECT y, p FROM rows")
@@ -218,7 +218,7 @@ def test_every_kind_of_source(rows: pl.DataFrame, server: PostgreSQL) -> None:
         ]
         for source in sources:
             scan = sqleval.scan(**source, **SCORED)
-            # Two at once, each in its thread.
+            # Two at once, each in a thread.
             both = pl.collect_all([scan.evaluate("roc_auc"), scan.evaluate("roc_auc")])
             for found in both:
                 assert_same_result(found.lazy(), expected)
@@ -250,7 +250,7 @@ def test_types_are_read_as_numbers_times_and_texts(server: PostgreSQL) -> None:
     lazy = sqleval.scan("typed", score="free", **call).evaluate("roc_auc")
     with pytest.raises(DataError, match="score='free' is NULL or NaN in 1 of 8 rows"):
         lazy.collect()
-    # A time zone of the session moves an instant, and no date.
+    # The time zone of the session shifts an instant, but not a date.
     zone = f"{server.url}&options=-cTimeZone%3DAsia/Tokyo"
     by = {"day": "CAST(at AS DATE)"}
     found = sqleval.scan("typed", label="y", score="p", by=by, engine=zone).evaluate("roc_auc")
@@ -280,7 +280,7 @@ def test_labels_lie_in_a_second_table(rows: pl.DataFrame, server: PostgreSQL) ->
     ("grain", "timezone"), [("hour", None), ("day", "Europe/Berlin"), ("month", None)]
 )
 def test_states_are_those_of_duckdb(grain: str, timezone: str | None, url: str) -> None:
-    # DuckDB reads the same table: its type of a time is that of the column.
+    # DuckDB reads the same table, so its type of a time equals the column's.
     both = [
         sqleval.scan("rows", **SCORED, by="seg", engine=url),
         sqleval.scan(f"{url}#rows", **SCORED, by="seg"),
@@ -341,7 +341,7 @@ def test_the_command(server: PostgreSQL, tmp_path: Path) -> None:
 def test_a_report_and_a_choice(server: PostgreSQL, tmp_path: Path) -> None:
     source = ("rows", "--engine", server.url)
     page = tmp_path / "page.html"
-    # Numbers have no curves, which take longer to draw than all else.
+    # Without curves, which take longer to draw than everything else.
     numbers = ("--label", "q", "--prediction", "p", "--task", "regression", "-m", "rmse")
     run("report", *source, *numbers, "--output", str(page))
     # The page shows the statements that ran.
@@ -376,12 +376,12 @@ def test_an_interrupt_leaves_no_statement_on_the_server(server: PostgreSQL) -> N
     try:
         deadline = time.monotonic() + 60
         while not server.run(others).rows:
-            # One that has ended has nothing more to print.
+            # An ended command prints nothing more.
             assert process.poll() is None, process.communicate()[1]
             assert time.monotonic() < deadline, server.run("TABLE PG_STAT_ACTIVITY").rows
             time.sleep(0.05)
         process.send_signal(signal.SIGINT)
-        # A second one, for somebody who finds the first too slow, while the statement is cancelled.
+        # A second Ctrl-C of an impatient user, while the statement is cancelled.
         time.sleep(0.15)
         process.send_signal(signal.SIGINT)
         stderr = process.communicate(timeout=20)[1]
@@ -430,7 +430,7 @@ def test_errors_of_the_server(server: PostgreSQL) -> None:
         scan = sqleval.scan("rows", **SCORED, where="1 / (fold - 1) > 0", engine=connection)
         with pytest.raises(DataError, match="division by zero"):
             scan.evaluate("roc_auc").collect()
-        # The connection can be used again.
+        # The connection is still usable.
         found = sqleval.scan("rows", **SCORED, engine=connection).evaluate("roc_auc").collect()
         assert found["n"].item() == 300
 
@@ -470,10 +470,10 @@ def test_a_condition_means_the_same_everywhere(where: str, what: str, url: str) 
 
 
 def test_splits_are_refused(url: str) -> None:
-    # DuckDB makes and checks them, with the table as a source.
+    # DuckDB makes and checks splits, with the table as a source.
     folds = sqleval.split(f"{url}#public.rows", key="day").collect()
     assert sqleval.check_split(folds, f"{url}#public.rows", key="day").is_empty()
-    engine = "postgresql://me@host/db"  # which is not asked: nothing answers there
+    engine = "postgresql://me@host/db"  # no server listens there, and none is called
     message = "engine= is PostgreSQL; .* sqleval split --table TABLE --dialect postgres prints"
     with pytest.raises(RequestError, match=message):
         sqleval.split("rows", key="y", engine=engine)

@@ -51,7 +51,7 @@ def rows() -> pl.DataFrame:
 
 @pytest.fixture(scope="module")
 def session(rows: pl.DataFrame) -> Iterator[Any]:
-    """Sail, with the rows and the tables of the page of engines as views."""
+    """A session of Sail, with the rows and the tables of the page on engines as views."""
     engine: Any = open_engine("sail")
     session = engine.session
     with warnings.catch_warnings():
@@ -66,7 +66,7 @@ def _plain(table: Any) -> Any:
 
 
 #: Few, as `export.test_dialects` runs the text of every metric and curve on Sail. A curve of models
-#: takes as long as all of them, and is asked for below.
+#: takes as long as all of these, and has its own test below.
 ASKED = [each for each in matrix.together(matrix.sample()) if each[0].name != "roc_dominance"]
 
 
@@ -129,7 +129,7 @@ def test_windows_within_slices_that_one_task_can_rank(
         scan = sqleval.scan("rows", engine=session, **roles)
         assert isinstance(choosing.choose_buckets(scan), Buckets) == has_buckets
         assert_same_result(scan.evaluate("ks"), sqleval.scan(rows, **roles).evaluate("ks"))
-    # The last one once more, as curves.
+    # The last roles once more, for a curve.
     curve = sqleval.scan(rows, **models, weight="w").curve("roc_dominance")
     assert_same_result(scan.curve("roc_dominance"), curve)
 
@@ -211,7 +211,7 @@ def test_a_folder_of_a_store_that_holds_a_table(
         for path, rows in {"s3://lake/plain": 3, "delta+s3://lake/table": 2}.items():
             found = sqleval.scan(path, **SCORED, engine=session).evaluate("prevalence").collect()
             assert found["n"].item() == rows
-        # Its files are also those of deleted rows.
+        # Its files include the deleted rows.
         with pytest.raises(SourceError, match=r"a table in the Delta format; write delta\+s3://"):
             sqleval.scan("s3://lake/table", **SCORED, engine=session)
         both = [f"{tmp_path}/part.parquet", f"{tmp_path}/table"]
@@ -222,14 +222,14 @@ def test_a_folder_of_a_store_that_holds_a_table(
 
 
 def test_states_that_are_built_within_tasks(session: Any, tmp_path: Path) -> None:
-    """The recipe of the page gives the state of all rows."""
+    """The page's recipe gives the state of all rows."""
     (recipe,) = (
         block for block in blocks("docs/guide/spark.md", "text") if "mapInArrow" in block.text
     )
     source = Path(__file__).parents[3] / "data" / "flights" / "predictions"
     code = recipe.text.replace('"data/flights/predictions"', repr(str(source)))
     code = code.replace('"states"', repr(str(tmp_path / "states")))
-    # As the workers of a cluster, those of Sail read a function by value.
+    # Sail's workers, like those of a cluster, receive a function by value.
     space: dict[str, Any] = {"session": session, "__name__": "__main__"}
     exec(compile(code, "spark.md", "exec"), space)
     roles, metrics = space["ROLES"], ["roc_auc", "log_loss"]
@@ -242,8 +242,8 @@ def test_states_that_are_built_within_tasks(session: Any, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize(
     ("column", "zone", "grain"),
-    # Each column with and without a zone. The grain is a word in the statement, but for the hour in
-    # a zone, which calculates with all of its parts.
+    # Each column with and without a zone. The grain is a word in the statement, except for the hour
+    # in a zone, which is calculated from all parts.
     [
         ("instant", None, "hour"),
         ("instant", "America/New_York", "week"),
@@ -264,7 +264,7 @@ def test_periods_do_not_depend_on_the_zone_of_the_session(
             "p": [i * 37 % 72 / 72 for i in range(72)],
             "instant": times,
             "naive": [time.replace(tzinfo=None) for time in times],
-            # Some with an offset, some without: both are branches of one expression.
+            # Times with and without an offset are branches of one expression.
             "text": [
                 (time if time.hour % 3 else time.replace(tzinfo=None)).isoformat() for time in times
             ],
@@ -284,7 +284,7 @@ def test_periods_do_not_depend_on_the_zone_of_the_session(
         )
         assert_frame_equal(found, expected, check_row_order=False)
     finally:
-        # Sail has no default for it, so that it cannot be unset.
+        # Sail has no default for this setting, so it cannot be unset.
         session.conf.set("spark.sql.session.timeZone", before)
 
 
@@ -295,7 +295,7 @@ SPLITS: list[dict[str, Any]] = [
     {"method": "hash_kfold"},
     {"method": "bootstrap", "repeats": 2},
     {"method": "expanding", "time": "day", "n_splits": 3, "gap": "7d"},
-    # Several rows a second, whose fractions tell which are within the gap.
+    # Several rows a second; the fractions decide which are within the gap.
     {"method": "sliding", "time": "moment", "window": "9s", "n_splits": 3, "gap": "1s"},
     {"method": "kfold", "group": "seg", "n_splits": 3},
     {"method": "leave_p_groups_out", "group": "seg", "p": 2},
@@ -316,7 +316,7 @@ def test_splits_assign_the_rows_alike(
     assert found.collect_schema() == expected.collect_schema()
     whole = found.collect()
     assert_frame_equal(whole, expected.collect(), check_row_order=False)
-    # What is read of a split stands around its statement, whatever the method is.
+    # The code that reads a split wraps its statement, so one method is enough.
     if options.get("method") == "bootstrap":
         tested = found.filter(pl.col("role") == "test").select("id", "fold").collect()
         mine = whole.filter(pl.col("role") == "test").select("id", "fold")
@@ -326,7 +326,7 @@ def test_splits_assign_the_rows_alike(
 def test_a_stopped_session_is_opened_again(rows: pl.DataFrame, tmp_path: Path) -> None:
     path = str(tmp_path / "part.parquet")
     rows.write_parquet(path)
-    # As another one would be by an address, so that the session of this module lives on.
+    # A second server, opened by its address, so that the session of this module lives on.
     address = _start_sail()
     expected = sqleval.scan(rows, **SCORED).evaluate("roc_auc")
     for _ in range(2):

@@ -1,7 +1,7 @@
 """Spark itself, classic, by Connect and by the command: values, tasks, Ctrl-C and a bar.
 
-Its JVM is a process of its own, and so they answer few requests; `test_spark.py` asks Sail for
-every metric and option.
+Starting its JVM takes long, so there are few requests; `test_spark.py` evaluates every metric and
+option on Sail.
 """
 
 import json
@@ -17,10 +17,9 @@ import pytest
 
 from tests.support import spark_process
 
-#: Compiles quickly what runs once, with more room than the 48 MB for such code, of whose end Java
-#: would warn on stdout, and collects garbage in one thread; small pages of memory, as each of many
-#: tasks clears its own; for the session that the command opens, no pages in a browser and few
-#: tasks.
+#: Options of Java: compile quickly, because code runs once, with more than the 48 MB for compiled
+#: code, because Java would warn on stdout when they are full; collect garbage in one thread. Spark:
+#: small pages of memory, because each of many tasks clears its own; no web pages, and few tasks.
 JAVA = (
     "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC "
     "-Dspark.buffer.pageSize=1m -Dspark.ui.enabled=false "
@@ -30,13 +29,13 @@ JAVA = (
 
 
 def run(folder: Path) -> tuple[dict[str, Any], list[dict[str, Any]], bytes]:
-    """Return what the sessions did, what the command printed, and what the terminal showed."""
+    """Return the sessions' results, the output of the command, and the screen of the terminal."""
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
         [*spark_process.COMMAND, str(folder)],
         stdout=subprocess.PIPE, stderr=theirs, cwd=Path(__file__).parents[3],
         env={
-            # Without what PySpark has set in this process, if it has spoken Connect.
+            # Without the variables that PySpark has set in this process, if it used Connect.
             **{name: v for name, v in os.environ.items() if not name.startswith("SPARK_")},
             "JAVA_TOOL_OPTIONS": JAVA,
             "TERM": "xterm",
@@ -65,7 +64,7 @@ def check_values(found: dict[str, Any], requests: Any) -> None:
 
 
 def test_a_classic_session_spark_connect_and_the_command(tmp_path: Path) -> None:
-    # One test, as a second one might run in another process of the tests, with another JVM.
+    # A single test, because a second one might run in another process, with another JVM.
     found, of_command, shown = run(tmp_path)
     check_values(found, spark_process.REQUESTS)
     cost, share = found["cost"], spark_process.ROWS / int(spark_process.TASKS)
@@ -77,7 +76,7 @@ def test_a_classic_session_spark_connect_and_the_command(tmp_path: Path) -> None
     assert (found["end"], found["active"]) == ("interrupted", 0)
     check_values(found["connect"], spark_process.REQUESTS_BY_CONNECT)
     assert (found["connect"]["end"], found["connect"]["active"]) == ("interrupted", 0)
-    # The command on a terminal, with a bar of its own and without Spark's.
+    # The command on a terminal shows its own bar and not Spark's.
     assert [row["n"] for row in of_command] == [spark_process.ROWS_OF_COMMAND]
     assert re.search(rb"\xe2\x94\x81.*\d%", shown), shown[-500:]
     assert b"[Stage" not in shown

@@ -1,6 +1,6 @@
 """The front end through the clients of warehouses, on emulators, gives DuckDB's frames.
 
-`tests.support.warehouses` says what reads the statements and what calculates: never the warehouse.
+`tests.support.warehouses` lists the parser and the engine behind each: never the warehouse itself.
 """
 
 import math
@@ -23,9 +23,9 @@ from tests.support.comparison import assert_same_result
 from tests.support.warehouses import PLACES, Place
 
 pytestmark = [
-    # Of DuckDB 2, at how fakesnow reads its results.
+    # DuckDB 2 warns of the way in which fakesnow reads its results.
     pytest.mark.filterwarnings("ignore:Arrow output on a DB-API result:UserWarning"),
-    # Of PySpark 4.2, about pandas 3.
+    # PySpark 4.2 warns of pandas 3.
     pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:UserWarning"),
 ]
 SCORED: dict[str, Any] = {"label": "label", "score": "score"}
@@ -42,7 +42,7 @@ def rows() -> pl.DataFrame:
 
 @pytest.fixture(scope="module")
 def open_place(rows: pl.DataFrame) -> Iterator[Callable[[str], Place]]:
-    """Return what opens a warehouse, once: fakesnow's server starts once in a process."""
+    """Return a function that opens each warehouse once: a process can start one fakesnow server."""
     with ExitStack() as stack:
         yield cache(lambda name: stack.enter_context(PLACES[name](rows)))
 
@@ -52,9 +52,9 @@ def place(request: pytest.FixtureRequest, open_place: Callable[[str], Place]) ->
     return open_place(request.param)
 
 
-#: Few: `export.test_dialects` runs the texts of all on fakesnow, and on Sail those of Spark, which
-#: are nearly those of Databricks. For Trino and BigQuery nothing but the constructs can differ.
-#: Curves of models take as long as all others there, and their text is run by `test_dialects`.
+#: Few: `export.test_dialects` runs the texts of all on fakesnow, and Spark's, which are nearly
+#: Databricks', on Sail. For Trino and BigQuery only the constructs can differ. Curves of models
+#: take as long as all others, and `test_dialects` runs their text.
 ASKED = [
     pytest.param(name, asked, names, id=f"{name}-{asked.name[:40]}-{len(names)}")
     for name in PLACES
@@ -80,8 +80,8 @@ def test_metrics_and_curves(
     assert_same_result(found, matrix.evaluate(asked, names, rows))
 
 
-#: Values of options that a part of the statement depends on each, several in one; on fakesnow and
-#: Sail all options are asked for by `export.test_dialect_options`.
+#: Values of options on which independent parts of the statement depend, several in one request;
+#: `export.test_dialect_options` tries all options on fakesnow and Sail.
 CALLS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "weights, conditions and a positive class": (
         {
@@ -125,10 +125,10 @@ def test_queries(rows: pl.DataFrame, place: Place) -> None:
 
 def test_errors(place: Place) -> None:
     call: dict[str, Any] = {"engine": place.connection, **SCORED}
-    # The name as the user gives it, and then what the warehouse says.
+    # The name as the user writes it, and then the message of the warehouse.
     with pytest.raises(SourceError, match=r"cannot read tests\.nowhere: .*(?i:nowhere)"):
         sqleval.scan("tests.nowhere", **call)
-    # What is not a name is quoted, and so the name of no table.
+    # Text that is no name is quoted, so it names a table that does not exist.
     with pytest.raises(SourceError, match=r"cannot read tests\.preds AS x"):
         sqleval.scan("tests.preds AS x", **call)
     with pytest.raises(RequestError, match="Lower is not read alike by all engines"):
@@ -136,7 +136,7 @@ def test_errors(place: Place) -> None:
     with pytest.raises(RequestError, match="splits are made and checked by DuckDB"):
         sqleval.check_split(place.table, place.table, key="q", engine=place.connection)
     lazy = sqleval.scan(place.table, **call).evaluate("roc_auc")
-    # A sum of whole numbers is a double on fakesnow alone.
+    # Only on fakesnow is a sum of whole numbers a double.
     with pytest.raises(DataError, match=r"score='score' is NULL or NaN in \d+(\.0)? of 240 rows"):
         lazy.collect()
     engine = sqleval.scan(place.table, **call).engine
@@ -147,14 +147,14 @@ def test_errors(place: Place) -> None:
         engine.check_condition(sqleval.scan(place.table, **call).source, "s.nothing > 1")
     source = sqleval.scan(place.table, **call).source
     if engine.dialect == "databricks":
-        return  # Sail gives NULL for what is not a number.
+        return  # Sail returns NULL for a text that is not a number.
     with pytest.raises(DataError, match=r"a value of .* cannot be used: .*(?i:yes|no)"):
         engine.rows(
             "SELECT SUM(CAST(answer AS INT)) AS x FROM input", {}, [source], {"input": place.table}
         )
 
 
-#: A column of each type, and its name in `common.columns`; in Trino, those of its server here.
+#: A column of each type, and the type's name in `common.columns`; for Trino, types of this server.
 COLUMNS: dict[str, dict[str, str]] = {
     "Snowflake": {
         "1::NUMBER(9, 0)": "BIGINT", "1.5::NUMBER(9, 1)": "DECIMAL(9, 1)", "1.5::FLOAT": "DOUBLE",
@@ -201,7 +201,7 @@ def test_names_of_snowflake(rows: pl.DataFrame, place: Place) -> None:
     call: dict[str, Any] = {"engine": place.connection, "nulls": "drop"}
     found = sqleval.scan("db.tests.folded", label="Y", score="P", **call)
     assert_same_result(found.evaluate("roc_auc"), expected)
-    # Integers and decimals have one code of a type, and differ in their scale.
+    # Integers and decimals share a type code, and differ in their scale.
     query = 'SELECT label, score, CAST(q + 0.5 AS DECIMAL(9, 1)) AS "half" FROM tests.preds'
     found = sqleval.scan(query=query, **call, **SCORED, by="half").evaluate("accuracy")
     half = (pl.col("q") + 0.5).alias("half")
@@ -217,7 +217,7 @@ def test_an_interrupt_cancels_the_statement(place: Place) -> None:
         raise KeyboardInterrupt
 
     engine = sqleval.scan(place.table, engine=place.connection, **SCORED).engine
-    # Sail goes on with what was cancelled, so that it is no more than a second of work.
+    # Sail goes on with a cancelled statement, so it is at most a second of work.
     times = 8 if engine.dialect == "databricks" else 30
     joins = f"input AS a, input AS b, input AS c, (SELECT * FROM input LIMIT {times}) AS d"
     text = f"SELECT COUNT(*) AS n FROM {joins} WHERE a.w + b.w + c.w + d.w > 1"
@@ -232,8 +232,8 @@ def test_an_interrupt_cancels_the_statement(place: Place) -> None:
 
 @pytest.mark.parametrize("place", ["BigQuery"], indirect=True)
 def test_bigquery_cancels_the_job_that_runs(place: Place) -> None:
-    # The emulator ends a job within the request that starts it, so that no interrupt comes between;
-    # it knows the job that it is asked to cancel, and refuses others.
+    # The emulator ends a job within the request that starts it, so no interrupt can come between.
+    # It accepts a request to cancel this job, and refuses one for an unknown job.
     engine = sqleval.scan(place.table, engine=place.connection, **SCORED).engine
     cancelled: list[Any] = []
     rows = engine._execute(

@@ -20,7 +20,7 @@ ROW = {"slice": "all", "metric": "roc_auc", "value": 0.75, "n": 4, "n_dropped": 
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keep the settings of whoever runs the tests out, and theirs as they are."""
+    """Isolate the tests from the user's settings, and leave these unchanged."""
     for name in ("HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME"):
         monkeypatch.setenv(name, str(tmp_path))
 
@@ -89,7 +89,7 @@ def test_shell_opens_an_installed_file(readonly: bool, file: Path) -> None:
 def test_shell_attaches_an_installed_file(file: Path) -> None:
     query = QUERY.replace("sqleval.", "m.sqleval.")
     attach = f"ATTACH '{file}' AS m (READ_ONLY)"
-    # The macros call each other by schema, so that the file must be the one in use.
+    # The macros call each other by schema, so their file must be the current database.
     assert shell("-c", attach, "-c", "USE m", "-c", query) == ([ROW], "")
 
 
@@ -115,7 +115,7 @@ async def harlequin(adapter: Any, query: str) -> tuple[list[str], list[list[Any]
 
     app = Harlequin(adapter, record_history=False)
     async with asyncio.timeout(60), app.run_test() as pilot:
-        # A worker connects, which takes as long as the script; what is run before is lost.
+        # A worker connects, which takes as long as the script; an earlier query would be lost.
         while app.editor is None or app.connection is None:
             await pilot.pause(0.02)
         app.editor.text = query
@@ -136,7 +136,7 @@ def test_harlequin_starts_with_the_script(tmp_path: Path, script: Path) -> None:
 
 
 def test_harlequin_opens_an_installed_file(installed: Path) -> None:
-    # The editor and the table of results, which the test above sees, ask these methods alone.
+    # The editor and the table of results, tested above, call only these methods.
     pytest.importorskip("harlequin")
     from harlequin_duckdb import DuckDbAdapter
 

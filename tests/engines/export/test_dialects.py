@@ -13,7 +13,7 @@ from tests.core.export.test_dialects import check_engine, read_cells
 from tests.support import support_matrix as matrix
 from tests.support.engines import ELSEWHERE
 
-#: What sqlfluff parses: it takes seconds for a text, so that every dialect has another, short one.
+#: Texts for sqlfluff, which takes seconds for each, so every dialect has another, short one.
 _SHORT = {
     "bigquery": "`f1_macro_of_means` of classes",
     "databricks": "`accuracy` of classes",
@@ -28,7 +28,7 @@ def test_the_page_agrees_with_the_engine(name: str) -> None:
 
 @pytest.mark.parametrize("dialect", matrix.TEXT_ONLY)
 def test_the_text_parses_back_in_its_dialect(dialect: str) -> None:
-    # The other dialects are run by an engine, in the test above.
+    # The test above runs the other dialects on an engine.
     assert read_cells(DIALECTS[dialect]) == {"t"}
     for first, names in matrix.together():
         sql = export_statement(names, dialect, first.table, nulls="drop", **first.roles)

@@ -1,7 +1,7 @@
-"""Counts of 1e10 rows on each engine: every metric has the value that it has for few rows.
+"""Counts of 1e10 rows on each engine: every metric has the same value as for few rows.
 
-``python -m tests.engines.export.test_large_counts`` prints what differs on Spark, which needs a
-process of its own.
+``python -m tests.engines.export.test_large_counts`` prints the differences on Spark, which needs a
+separate process.
 """
 
 import json
@@ -20,7 +20,7 @@ from sqleval.export.statement import export_statement
 from tests.support import support_matrix as matrix
 from tests.support.engines import ENGINES, SLOW_ENGINES, Engine
 
-#: By what the counts of the rows of a slice are multiplied.
+#: The factor of the counts of a slice.
 SCALES = (1, 10**9, 10**10)
 #: Twelve rows with ties, of two classes and of three.
 _COUNTS = (5, 1, 2, 4, 1, 3, 2, 3, 1, 4, 2, 5)
@@ -35,17 +35,17 @@ _ROWS = {
     "y": pa.array([0.5, 1.5, -1.0, 2.0, 0.0, 1.0, 3.0, 2.5, -2.0, 0.5, 1.0, 4.0]),
     "yhat": pa.array([0.0, 1.0, -1.5, 2.5, 0.5, 1.0, 2.0, 3.5, -1.0, 0.0, 1.5, 3.0]),
 }
-#: Metrics that multiply counts in whole numbers. Spark takes minutes to plan all others, whose text
-#: Sail runs.
+#: Metrics that multiply counts in whole numbers. Sail runs the text of all others, for which Spark
+#: plans for minutes.
 _AREAS = ("roc_auc", "gini", "rank_loss", "roc_auc_rank_sum", "roc_auc_trapezoid")
 #: Statements of more metrics take longer than two of half as many.
 _TOGETHER = 16
-#: A metric, a slice and a column of the result, and what it holds there.
+#: A metric, a slice, a column of the result, and the value there.
 _Results = dict[tuple[object, object, str], object]
 
 
 class _Statement(NamedTuple):
-    """Metrics with the same roles."""
+    """A set of metrics with the same roles."""
 
     first: matrix.Call
     names: Sequence[str]
@@ -78,7 +78,7 @@ def _make_rows() -> pa.Table:
 
 
 def _list_statements(names: Sequence[str] = ()) -> list[_Statement]:
-    """Return the statements of the metrics with these names: as a rule, of all that take counts."""
+    """Return the statements of the metrics with these names, by default of all that take counts."""
     asked = [
         each._replace(roles={**each.roles, "weight": None, "counts": "count", "by": ["scale"]})
         for each in matrix.every()
@@ -103,7 +103,7 @@ def _list_results(columns: list[str], rows: list[tuple[object, ...]]) -> _Result
 
 
 def find_differences(engine: Engine, names: Sequence[str] = ()) -> list[str]:
-    """Return the results of an engine that differ from those of DuckDB, or of few rows."""
+    """Return the results of an engine that differ from DuckDB's, or from those of few rows."""
     engine.load("preds", _make_rows())
     wrong: list[str] = []
     for statement in _list_statements(names):
@@ -125,7 +125,7 @@ def test_a_value_does_not_depend_on_the_size_of_the_counts(name: str) -> None:
 
 
 def test_a_value_does_not_depend_on_the_size_of_the_counts_on_spark() -> None:
-    # Without what PySpark has set in this process, if it has spoken Connect.
+    # Without the variables that PySpark has set in this process, if it used Connect.
     ours = {name: each for name, each in os.environ.items() if not name.startswith("SPARK_")}
     printed = subprocess.run(
         [sys.executable, "-W", "ignore", "-m", __name__],
@@ -136,6 +136,6 @@ def test_a_value_does_not_depend_on_the_size_of_the_counts_on_spark() -> None:
 
 if __name__ == "__main__":
     with SLOW_ENGINES["Spark"]() as spark:
-        # Without ANSI, which raises an error where a BIGINT is too small, a number is cut.
+        # Without ANSI mode, a number too large for a BIGINT is truncated, and not an error.
         spark.run("SET spark.sql.ansi.enabled = false")
         print(json.dumps(find_differences(spark, _AREAS)))

@@ -1,4 +1,4 @@
-"""Results over streams, nested and at once: none waits for ever for another."""
+"""Results over streams, nested and concurrent, do not deadlock."""
 
 import os
 import subprocess
@@ -36,7 +36,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Generator[tuple[str, dict[s
 def test_results_do_not_wait_for_each_other(
     case: str, engine: str, url: tuple[str, dict[str, str]]
 ) -> None:
-    # A process of its own: what waits with Python's lock could not be stopped in this one.
+    # A separate process, because a deadlock that holds Python's lock could not be stopped here.
     done = subprocess.run(
         [start_programs() / "python", "-m", "tests.support.nesting", case, engine, url[0]],
         capture_output=True, text=True, check=False, timeout=LIMIT,

@@ -1,4 +1,4 @@
-"""The history in PostgreSQL: what every store does, its index and its password."""
+"""The history in PostgreSQL: the tests of every store, its index and its password."""
 
 import os
 from collections.abc import Iterator
@@ -110,7 +110,7 @@ def test_an_older_table_of_postgresql_gets_its_index(
         where = "job = 'a' AND period COLLATE \"C\" > '2098'"
         plan = con.execute(f"EXPLAIN SELECT * FROM sqleval_history WHERE {where}").fetchall()
         assert "sqleval_history_by_period" in str(plan)
-        # A writer that waits for another one says so, and gives up.
+        # A writer that waits too long for another one raises an error.
         monkeypatch.setattr("sqleval.history.postgres._LOCK_TIMEOUT", "200ms")
         con.execute("BEGIN")
         con.execute("SELECT pg_advisory_xact_lock(hashtext('sqleval'), hashtext(''))")
@@ -188,7 +188,7 @@ RIGHTS = {
 
 @pytest.fixture
 def writer(url: str) -> Iterator[str]:
-    """Return the URL of a user with all rights on a history, and none to create."""
+    """Return the URL of a user with all rights on a history, except to create tables."""
     open_store(url).replace("a", [], NO_RESULTS, None)
     with psycopg.connect(url, autocommit=True) as con:
         con.execute('CREATE ROLE "night writer" LOGIN')

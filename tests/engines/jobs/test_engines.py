@@ -39,7 +39,7 @@ def lakes(tmp_path: Path) -> tuple[Lake, Lake]:
 
 def test_a_changed_day_is_evaluated_alone(lakes: tuple[Lake, Lake]) -> None:
     for lake in lakes:
-        # With intervals here alone: the others are about files, labels and states.
+        # Intervals only here: the other tests are about files, labels and states.
         lake.spec |= {"ci": 0.95, "metrics": ["roc_auc", "log_loss"]}
         keys = {"third": "cut(p, [0.3, 0.6])", "even": "key % 2 = 0"}
         lake.spec["slices"] = [[], ["seg"], keys]

@@ -78,7 +78,7 @@ def test_rows_that_sail_has_deleted(lake: SailLake) -> None:
     rows = lake.read()
     assert rows.height == 115
     source = sqleval.scan(lake.table, **ROLES).source
-    # What is in Parquet files is read by the engine itself, the bit maps of version 3 are not.
+    # The engine itself reads deletes in Parquet files, but not the bit maps of version 3.
     assert bool(source.files) is lake.name.endswith("2")
     deletes = [file for file in source.files if "equality-delete" in file]
     assert len(deletes) == 2 * (lake.kind == "values")
@@ -93,7 +93,7 @@ def test_rows_that_sail_has_deleted(lake: SailLake) -> None:
 
 
 def test_columns_of_a_delta_table_by_number(tmp_path: Path) -> None:
-    """The files of Sail's table have names of their own for its columns, and deletion vectors."""
+    """The files of Sail's table have other column names than the table, and deletion vectors."""
     session = open_engine("sail").session
     for name, part in {"whole": "", "parts": "PARTITIONED BY (day)"}.items():
         session.sql(

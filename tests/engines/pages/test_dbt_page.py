@@ -46,7 +46,7 @@ def write_projects_of_the_page(folder: Path) -> list[list[str]]:
     assert (done.returncode, bool(STATUS.fullmatch(done.stderr.strip()))) == (0, True)
     write_files(folder, {
         "metrics/profiles.yml": profile,
-        # The project of the third section, with a gate of its own on the history.
+        # The project of the third section, with its own gate on the history.
         "packages.yml": packages,
         "dbt_project.yml": f"name: own\nprofile: sqleval\n{variables}",
         "models/carriers.sql": model,
@@ -97,7 +97,7 @@ TESTS = [
     "flights_roc_auc_at_least_0_72_overall",
     "flights_rows_at_least_1000",
 ]
-#: Gates on the rows: one that judges nothing on a day of one class, and one that ignores it.
+#: Gates on the rows; on a day of one class, the first has no value, and the second ignores the day.
 ROW_GATES = [
     "{check: roc_auc >= 0.1, by: []}",
     "{check: roc_auc >= 0.2, by: [], undefined: ignore}",
@@ -128,14 +128,14 @@ def read_flights() -> pl.DataFrame:
 
 
 class Project(NamedTuple):
-    """The folder of a project, and how to read a table that dbt made."""
+    """The folder of a project, and a function that reads a table that dbt made."""
 
     folder: Path
     read: Callable[[str], pl.DataFrame]
 
 
 class Built(NamedTuple):
-    """What dbt did by step, and how to read a table that it made."""
+    """The results of dbt by step, and a function that reads a table that it made."""
 
     steps: list[Done]
     read: Callable[[str], pl.DataFrame]
@@ -219,8 +219,8 @@ def write_project_of_postgres(folder: Path, server: PostgreSQL) -> Project:
 def builds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Built]]:
     """Run dbt: a first build, one with nothing new, late labels, a wrong score, a right one.
 
-    One process of dbt builds them all, those of the pages too: it imports and prepares as long as
-    it builds.
+    One process of dbt makes all builds, including the pages', because its start takes as long as
+    a build.
     """
     # The flights do not change: after a second build of everything, the rows alone are built.
     again, rows = ["build", "--exclude", TESTS[0]], ["build", "--select", "preds+"]
@@ -242,7 +242,7 @@ def builds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Built
 
 
 def evaluate(table: pl.DataFrame, metrics: list[str], **roles: Any) -> pl.DataFrame:
-    """Return what `evaluate` says, as the history has it."""
+    """Return the result of `evaluate`, in the columns of the history."""
     keys, ci = ["period", "carrier"], roles.pop("ci", None)
     scan = sqleval.scan(table, by=keys, sets=[keys[:1], keys], nulls="drop", **roles)
     result = scan.evaluate(metrics, ci=ci).collect()
@@ -319,7 +319,7 @@ def check_that_a_problem_is_of_its_period(built: Built) -> None:
     what = "log_loss needs scores in 0 .. 1; score='p' is outside in 1 of"
     days = [date(2026, 7, 2), date(2026, 7, 5)]
     assert problems == [(days[0], f"{what} 61 rows"), (days[1], f"{what} 60 rows")]
-    # A period that had numbers keeps them, a new one has none, and no other is evaluated again.
+    # A period with values keeps them, a new one has none, and no other is evaluated again.
     same = [name for name in before.columns if name not in ("problem", "evaluated_at")]
     order = ["period", "slice_by", "carrier", "metric"]
     old = wrong.filter(pl.col("period") != days[1])
@@ -363,7 +363,7 @@ def check_that_a_failed_gate_is_an_error_or_a_warning(built: Built) -> None:
 
 @pytest.fixture(scope="module")
 def judged(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """Return what a job with the same gates says of the flights."""
+    """Return the verdicts of a job with the same gates on the flights."""
     job = {
         "name": "flights", "source": str(LAKE), "label": "delayed", "score": "p_boosted",
         "nulls": "drop", "slices": [[], ["carrier"]],

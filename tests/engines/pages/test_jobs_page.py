@@ -1,4 +1,4 @@
-"""The orchestrators of the page on jobs: each runs a job."""
+"""Each orchestrator of the page on jobs runs a job."""
 
 import os
 import subprocess
@@ -14,7 +14,7 @@ from tests.support.commands import start_programs
 from tests.support.lake import rows
 from tests.support.pages import ROOT
 
-#: The orchestrators pin what the project does not, so they have an environment of their own.
+#: The orchestrators pin other versions than the project, so they have a separate environment.
 OTHERS = ROOT / ".venv-orchestrators"
 
 
@@ -32,10 +32,10 @@ def others() -> Path:
 
 #: The nights from the second day on; the labels of a day come two days after its end.
 NIGHTS = [f"2013-07-{day:02}T03:00:00+00:00" for day in range(3, 9)]
-#: What the gate says in each: the second day, which is bad, is mature in the third night. A run
+#: The gate's verdict in each: the second day, which is bad, is mature in the third night. A run
 #: judges the last evaluated day once more.
 CODES = [0, 0, 1, 1, 0, 0]
-#: What is evaluated: in each night but the first a day whose labels are mature.
+#: The evaluated days: in each night except the first, a day whose labels are mature.
 EVALUATED = [f"2013-07-{day:02}" for day in range(2, 7)]
 
 
@@ -68,7 +68,7 @@ def read_evaluated(folder: Path) -> list[str]:
 def ran(script: str, others: Path, folder: Path, **more: str) -> str:
     """Run a script in the orchestrators' environment, and return what it printed."""
     path = folder / "script.py"
-    # What it imports lives to the end: to look for garbage in it would take a fifth of the time.
+    # Imported modules live to the end; searching them for garbage would take a fifth of the time.
     path.write_text(f"import gc\ngc.disable()\n{script}", encoding="utf-8")
     done = subprocess.run(
         [others / "python", path], capture_output=True, text=True, check=False, cwd=folder,

@@ -1,4 +1,4 @@
-"""The page on Spark: its scripts run, with a Sail server that they start."""
+"""The scripts of the page on Spark run, with a Sail server that they start."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Intervals and comparisons on PostgreSQL are those on DuckDB."""
+"""Intervals and comparisons on PostgreSQL equal DuckDB's."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -11,7 +11,7 @@ from tests.core.comparison.data import LONG, MODELS, draw_models
 from tests.support.comparison import assert_frame_equal
 from tests.support.engines import PostgreSQL
 
-#: Scores of a slice so large that they are rounded; there are few, and so there are few cells.
+#: The slice is so large that scores are rounded; few distinct scores make few cells.
 LARGE = draw_models(2_100).with_columns(pl.col(*MODELS).round(1), g=pl.lit("large"))
 ROWS = pl.concat([LARGE, draw_models(300, 2)])
 
@@ -38,7 +38,7 @@ def assert_same(found: pl.DataFrame, expected: pl.DataFrame) -> None:
     ({"counts": "w"}, {}), ({"by": "g"}, {"ci_method": "bca"}),
 ])  # fmt: skip
 def test_intervals(roles: dict[str, Any], call: dict[str, Any], url: str) -> None:
-    # PostgreSQL counts the cells, and DuckDB draws from them, whatever the metric of scores.
+    # PostgreSQL counts the cells, and DuckDB draws from them, for every metric of scores.
     metrics = ["ks", "f1"]
     if call.get("ci_method") == "bootstrap":
         metrics += ["log_loss", "average_precision"]

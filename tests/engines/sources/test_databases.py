@@ -1,4 +1,4 @@
-"""PostgreSQL as a source: tables, queries, what is read, and what goes wrong."""
+"""PostgreSQL as a source: tables, queries, the columns that are read, and errors."""
 
 import logging
 import signal
@@ -50,7 +50,7 @@ def test_conditions_that_postgres_evaluates(postgres: PostgreSQL) -> None:
     day = "flight_date BETWEEN '2013-08-01' AND DATE '2013-08-15'"
     for where, statement in {
         day: "(\"flight_date\" >= DATE '2013-08-01' AND \"flight_date\" <= DATE '2013-08-15')",
-        "carrier > 'AB'": None,  # the order of texts is that of the database's collation
+        "carrier > 'AB'": None,  # the database's collation orders texts
         "carrier = 'it''s\\' OR month = 7": "(\"carrier\" = 'it''s\\' OR \"month\" = 7)",
         "carrier = 'AA' OR p > 0.5": None,
     }.items():
@@ -109,12 +109,12 @@ def test_a_connection_to_postgres(postgres: PostgreSQL, few: pl.DataFrame) -> No
         assert_frame_equal(evaluate("public.flights", con=con), few)
 
 
-#: The connections of others than the fixture.
+#: All connections except the fixture's.
 READERS = """
 SELECT pid FROM pg_stat_activity WHERE datname = CURRENT_DATABASE() AND pid <> PG_BACKEND_PID()
     AND backend_type = 'client backend'
 """
-#: More than a socket holds, so that the server is in the middle of the rows after the first batch.
+#: More than a socket buffers, so that the server is still sending rows after the first batch.
 LONG = """
 CREATE TABLE long AS SELECT i % 2 AS y, (i % 1009) / 1009.0::float8 AS p,
     REPEAT('x', 2000) || i AS filler FROM generate_series(1, 60000) AS g(i)
@@ -128,7 +128,7 @@ def long(postgres: PostgreSQL) -> str:
 
 
 def find_readers(server: PostgreSQL, number: int = 0) -> list[int]:
-    """Return the processes of the readers, after a while if there are others than expected."""
+    """Return the processes of the readers; wait a while if they are not the expected ones."""
     deadline = time.monotonic() + 30
     while True:
         found = [row[0] for row in server.run(READERS).rows]

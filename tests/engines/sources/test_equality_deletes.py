@@ -1,4 +1,4 @@
-"""Rows that an Iceberg table deletes by the values of columns are those that Sail leaves out."""
+"""Rows that an Iceberg table deletes by column values are the rows that Sail leaves out."""
 
 import random
 from collections.abc import Callable
@@ -36,7 +36,7 @@ def read_by_sail(table: Table) -> set[int]:
 def test_rows_that_sail_reads(
     case: Any, open_case: Callable[[Any], tuple[Table, set[int]]]
 ) -> None:
-    """They are the rows that `test_rows_that_are_left` reads by sqleval."""
+    """Sail reads the same rows as sqleval in `test_rows_that_are_left`."""
     table, rows = open_case(case)
     assert read_by_sail(table) == rows
 

@@ -1,4 +1,4 @@
-"""Predictions in an object store: what is read, with which credentials, and what goes wrong."""
+"""Predictions in an object store: the bytes that are read, the credentials, and errors."""
 
 import gzip
 import io
@@ -62,7 +62,7 @@ def evaluate(source: object, **options: Any) -> pl.DataFrame:
 
 def test_the_lake_gives_what_the_local_files_give(store: ObjectStore) -> None:
     options: dict[str, Any] = {**PREDICTIONS, "by": ["month", "carrier"]}
-    # Of order, values and decisions. Replicates of the bootstrap would read the columns once more.
+    # Metrics of order, values and decisions. Replicates would read the columns once more.
     metrics = ["roc_auc", "log_loss", "precision"]
     found, local = (
         sqleval.scan(source, **options).evaluate(metrics, ci=0.95, replicates=0).collect()
@@ -70,7 +70,7 @@ def test_the_lake_gives_what_the_local_files_give(store: ObjectStore) -> None:
     )
     assert_frame_equal(found, local)
     stored = sum(file.stat().st_size for file in (FLIGHTS / "predictions").rglob("*.parquet"))
-    # Three of nineteen columns, and the end of each file.
+    # Only three of nineteen columns, and the end of each file, are read.
     assert sum(store.read.values()) < 0.25 * stored
 
 
@@ -133,7 +133,7 @@ def test_sets_in_patterns(pattern: str, names: list[str], store: ObjectStore) ->
 
 def test_the_name_of_a_file_or_folder_may_look_like_a_pattern(store: ObjectStore) -> None:
     store.put("lake/run[1]/p*?.parquet", parquet(ROWS))
-    # A key that exists is no pattern, although another one matches it.
+    # An existing key is not a pattern, even if another key matches it.
     store.put("lake/run1/part.parquet", parquet(ROWS.head(1)))
     for url in ("s3://lake/run[1]/p*?.parquet", "s3://lake/run[1]"):
         _, files, _ = stores.list_stored(url, {})
@@ -200,7 +200,7 @@ def test_the_command_and_a_profile(
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "keys"))
     monkeypatch.setenv("AWS_PROFILE", "reader")
     roles = ["--label", "delayed", "--score", "p_boosted", "--nulls", "drop", "-m", "roc_auc"]
-    # A process of its own: the AWS SDK reads its files once.
+    # A separate process, because the AWS SDK reads its files once.
     done = run_process(
         "evaluate", f"{LAKE}/month=07", *roles, "--format", "csv",
         "--storage", "endpoint=" + store.url,
@@ -270,7 +270,7 @@ def test_formats(ending: str, store: ObjectStore, few: pl.DataFrame) -> None:
 
 
 def test_a_folder_of_shards(store: ObjectStore, tmp_path: Path, few: pl.DataFrame) -> None:
-    # As data sets are published: files of no data lie beside the rows.
+    # As in published data sets, files without data lie beside the rows.
     (tmp_path / "data").mkdir()
     for i in range(3):
         shard = ROWS.slice(i * 1000, 1000 if i < 2 else None)
@@ -490,9 +490,9 @@ def test_a_job_over_a_table_reads_a_new_day_alone(store: ObjectStore, tmp_path: 
         )
         store.forget()
         run("run", str(job), "--as-of", "2026-02-01", "--backfill")
-        # Beside commits of the log.
+        # Besides the commits of the log.
         ((path, read),) = (each for each in store.read.items() if each[0].endswith(".parquet"))
-        # It is counted and evaluated, without its widest column.
+        # The file is counted and evaluated, without its widest column.
         assert read < 0.15 * store.files.get_file_info([path[1:]])[0].size
     table = deltalake.DeltaTable(url, storage_options={"AWS_ALLOW_HTTP": "true"})
     for compact in (False, True):

@@ -1,4 +1,4 @@
-"""Predictions in stores of Google and Azure are those of the local files."""
+"""Predictions in stores of Google and Azure give the metrics of the local files."""
 
 from collections.abc import Iterator
 

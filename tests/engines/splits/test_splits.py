@@ -1,4 +1,4 @@
-"""The text of a split, run on other engines, gives what the front end gives."""
+"""The text of a split, run on other engines, gives the front end's split."""
 
 import pytest
 

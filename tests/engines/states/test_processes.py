@@ -1,4 +1,4 @@
-"""States that several processes make of parts of a lake are the state of the whole lake."""
+"""The states that processes make of parts of a lake merge to the state of the whole lake."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""States that Spark makes of scores that are whole numbers."""
+"""States on Spark of scores that are whole numbers."""
 
 import polars as pl
 
