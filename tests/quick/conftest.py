@@ -1,4 +1,4 @@
-"""The rows in one Parquet file, and what they evaluate to."""
+"""The rows in one Parquet file, and their metrics."""
 
 from tests.core.sources import conftest as files
 

@@ -1,4 +1,4 @@
-"""Every command runs in this process, on small files, and prints what it is for."""
+"""Every command runs in this process on small files, and prints or writes its result."""
 
 from itertools import pairwise
 from pathlib import Path
@@ -13,7 +13,7 @@ from tests.support.lake import rows
 
 ROLES = ("--label", "y", "--score", "p")
 TWO = ("--label", "y", "--score", "a=p", "--score", "b=q")
-#: The arguments of each command, and what it prints or writes.
+#: The arguments of each command, and an excerpt of its output.
 COMMANDS: dict[str, tuple[tuple[str, ...], str]] = {
     "bootstrap-632": (("rows.parquet", *ROLES, "--role", "part", "-m", "error_rate"), "632"),
     "compare": (("rows.parquet", *TWO, "-m", "roc_auc"), "b is worse than a"),

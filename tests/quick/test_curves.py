@@ -1,4 +1,4 @@
-"""Every curve equals its reference, on data that breaks curves; the cost curve; dominance."""
+"""Every curve equals its reference on difficult data; the cost curve; dominance."""
 
 from collections.abc import Callable
 from itertools import combinations, pairwise
@@ -15,8 +15,8 @@ from tests.support.cases import Data, Rows, drawn, predictions, rows_of
 from tests.support.comparison import assert_frame_equal
 from tests.support.curve_points import BINARY, CURVES, TOLERANCE, Curve, lines, roc
 
-#: They differ from others in the scores' type, or in scores and weights that are others' too, which
-#: the steps that curves share read: each is given to half of the curves, in turn.
+#: Data sets that differ from others only in the type of scores or in combinations of scores and
+#: weights. Steps that all curves share read them, so half of the curves get each, in turn.
 SHARED = ("FLOAT scores", "infinite and weighted", "real weights", "one row")
 
 
@@ -28,7 +28,7 @@ SHARED = ("FLOAT scores", "infinite and weighted", "real weights", "one row")
         for place, data in enumerate(BINARY)
         if (nth + place) % 2 or not data.name.startswith(SHARED)
         if not (curve.probabilities and data.outside)
-        # Sums of real weights round, and so does what is a vertex.
+        # Sums of real weights are rounded, so rounding decides which points are vertices.
         if curve.exact or data.weight != "w"
     ],
 )
@@ -41,7 +41,7 @@ def test_curve_equals_its_reference(curve: Curve, data: Data) -> None:
     for key, frame in known.items():
         rows = rows_of(frame, "binary", threshold=threshold, weight=data.weight)
         if not len(rows.label):
-            # Without keys, a curve may keep its start: there is no slice to leave out.
+            # Without keys, a curve may keep its start, because there is no slice to leave out.
             assert key not in points or points[key].height <= 1
             continue
         expected = curve.points(rows)
@@ -90,7 +90,7 @@ def test_cost_curve_is_the_lowest_line(data: Data) -> None:
         if ref.both(rows):
             check_cost_curve(rows, points[key], 2.5)
         else:
-            # Where a class is missing there are no lines, and so no lowest one.
+            # Without one of the classes there are no lines, and so no minimum.
             assert key not in points or points[key].is_empty()
 
 
@@ -174,7 +174,7 @@ def test_identical_curves_have_nothing_above() -> None:
 
 
 def relation_of(stretches: list[tuple[float, float, str | None]], one: str) -> tuple[Any, ...]:
-    """Return what the stretches of a pair come to, seen from one of its models."""
+    """Summarise the stretches of a pair from the view of one model: relation and crossings."""
     leads = [(start, above) for start, _, above in stretches if above]
     crossings = [b[0] for a, b in pairwise(leads) if a[1] != b[1]]
     winners = {above for _, above in leads}
@@ -185,7 +185,7 @@ def relation_of(stretches: list[tuple[float, float, str | None]], one: str) -> t
 
 
 def test_enclosure_follows_from_the_ranges() -> None:
-    # Of each seed two slices, of which one has curves that coincide somewhere or everywhere.
+    # Two slices for each seed; in one, curves coincide somewhere or everywhere.
     names, parts = ["a", "b", "c"], {}
     for seed in range(15):
         parts["as drawn", seed] = rivals(seed)
@@ -271,7 +271,7 @@ def test_every_curve_file_has_a_test(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_columns_are_of_the_promised_types(name: str) -> None:
-    # Rows and none, each kind of weight, and slice keys or none: keys are columns of their own.
+    # With and without rows, with each kind of weight, and with and without slice keys.
     for rows, weight, by in (
         (0, None, ["g", "h"]), (0, "w", []), (60, None, []), (60, "count", ["g", "h"]),
         (60, "w", []),
@@ -296,7 +296,7 @@ def test_a_curve_by_slice_is_that_of_the_rows_of_the_slice(name: str) -> None:
     lazy = sqleval.scan(frame, **roles).curve(name)
     whole = lazy.collect()
     assert whole["g"].unique().len() == 3
-    # NULL is a key as any other.
+    # NULL is a key like any other.
     part, rows = (each.filter(pl.col("g").is_null()) for each in (whole, frame))
     assert_frame_equal(part, sqleval.scan(rows, **roles).curve(name).collect())
     north = lazy.filter(g="north").collect()
@@ -308,7 +308,7 @@ def test_parameters_in_the_name_equal_keyword_arguments() -> None:
     bound = sqleval.scan(frame, label="y", score="p")
     got = bound.curve("cost(cost_fn=5)").collect()
     check_cost_curve(rows_of(frame, "binary"), got, 5)
-    # What is given beside the text comes after it.
+    # Parameters beside the text follow those in the text.
     got = bound.curve("cost(cost_fn=5)", cost_fn=3).collect()
     check_cost_curve(rows_of(frame, "binary"), got, 3)
 

@@ -1,4 +1,4 @@
-"""Every metric equals its reference, on data that breaks metrics: alone, together, by plan."""
+"""Every metric equals its reference on difficult data: alone, together, and in each plan."""
 
 import math
 import warnings
@@ -55,7 +55,7 @@ def parquet(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Data], Path]:
 
 @cache
 def rows_by_slice(data: Data, threshold: float) -> dict[tuple[Any, ...], Rows]:
-    """Return what the references of all metrics see of each slice."""
+    """Return the rows of each slice for the references of all metrics."""
     groups = data.groups(data.known)
     return {
         key: rows_of(
@@ -67,11 +67,11 @@ def rows_by_slice(data: Data, threshold: float) -> dict[tuple[Any, ...], Rows]:
 
 @cache
 def heights(data: Data) -> dict[tuple[Any, ...], int]:
-    """Return how many rows of each slice count."""
+    """Return the number of counted rows of each slice."""
     return {key: frame.height for key, frame in data.groups(data.known).items()}
 
 
-#: scikit-learn would look at every argument again, which the metrics share.
+#: The metrics share their arguments, so scikit-learn need not check them again.
 UNCHECKED = {"assume_finite": True, "skip_parameter_validation": True}
 
 
@@ -91,7 +91,7 @@ def expected(case: Case, data: Data) -> dict[tuple[Any, ...], float | None]:
             values[key] = None
             continue
         with warnings.catch_warnings(), config_context(**UNCHECKED):
-            # scikit-learn warns of the very cases that are undefined here.
+            # scikit-learn warns of the cases that are undefined here.
             warnings.simplefilter("ignore")
             value = case.reference(rows)
         values[key] = None if value is None or np.isnan(value) else float(value)
@@ -122,15 +122,15 @@ def check(case: Case, data: Data, result: list[dict[str, Any]]) -> None:
 def pairs() -> Iterator[Any]:
     seen: set[tuple[str, str, bool]] = set()
     for case in CASES:
-        # Together the metrics see every data set. Alone a metric differs only in the twin that it
-        # may take, so that each of the others sees one: plain rows, or weights and keys, in turn.
+        # Together, the metrics are tried on every data set. Alone, only a metric with a twin uses
+        # other SQL, so any other metric gets one set: plain rows, or weights and keys, in turn.
         twins, first = has_twins(case), about(case) not in seen
         every = twins and first
         names = {"plain", "weights and keys" if case.weighted else "by two keys"}
         if not twins:
             names = {sorted(names)[len(seen) % 2]}
         seen.add(about(case))
-        # Every data set, those that differ in values and keys alone as slices of one.
+        # Every data set; sets that differ only in values and keys are slices of one.
         for data in stacked() if every else DATA:
             if case.fits(data) and (every or ((twins or first) and data.name in names)):
                 yield pytest.param(case, data, id=f"{case}-{data.name}")
@@ -142,9 +142,9 @@ def test_metric_equals_its_reference(case: Case, data: Data) -> None:
     check(case, data, found.rows(named=True))
 
 
-#: Data that a plan may break: every plan sees all of these, and what they are slices of with them;
-#: each other data set is given to one plan, in turn. An interval asks no more of rows that lack
-#: usable ones, or of real weights, than of slices without any rows or weight, which are here.
+#: Data that are difficult for a plan: every plan is tried on them, also within stacks, and one plan,
+#: in turn, on each other set. For intervals, slices without rows or weight also stand for rows that
+#: are unusable, and for real weights.
 BREAKING = {
     "plain", "no rows", "weights and keys", "a slice without weight", "heavy ties",
     "one class a slice", "infinite scores",
@@ -155,7 +155,7 @@ def plans() -> Iterator[Any]:
     for kind in ROLES:
         for nth, data in enumerate(data for data in stacked() if data.kind == kind):
             turns = {"rows"}
-            # Only metrics with cutoffs have other plans, and read other files for an interval.
+            # Only metrics with cutoffs have other plans, and other SQL files for an interval.
             if kind == "binary":
                 turns = {("rows", "groups")[nth % 2]}
             breaking = any(part.name in BREAKING for part in stacked()[data] or [data])
@@ -168,7 +168,7 @@ def plans() -> Iterator[Any]:
 
 
 def test_only_unweighted_binary_metrics_have_a_plan_of_groups() -> None:
-    # What is read by rows whatever the plan need not be compared once more.
+    # Metrics with a single plan need no comparison of plans.
     for kind in ROLES:
         for weight in (None, "count"):
             cases = [case for case in CASES if case.kind == kind and (case.weighted or not weight)]
@@ -179,7 +179,7 @@ def test_only_unweighted_binary_metrics_have_a_plan_of_groups() -> None:
                 assert alike == (kind != "binary" or weight is not None)
 
 
-#: Scores on both sides of where eight bytes hold a score and its label, and of each other.
+#: Scores on both sides of the limit at which eight bytes hold a score and its label.
 _EDGES = [
     2.0**-10, np.nextafter(2.0**-10, 0), 1.0, np.nextafter(1.0, 0), np.nextafter(1.0, 2), 0.0,
     0.5, np.nextafter(0.5, 0), np.nextafter(0.5, 1), 5e-324, 1e-300, -1.0, 2.0, np.inf, -np.inf,
@@ -188,7 +188,7 @@ _EDGES = [
 
 
 def sets_of_all_sizes(kind: Any) -> list[pl.DataFrame]:
-    """Return 300 small sets, the first of which is that of no name."""
+    """Return 300 small sets; the name of the first one is NULL."""
     rng = np.random.default_rng(7)
     sets: list[pl.DataFrame] = []
     for i in range(300):
@@ -205,13 +205,13 @@ def sets_of_all_sizes(kind: Any) -> list[pl.DataFrame]:
 
 @pytest.mark.parametrize("kind", [pl.Float64, pl.Float32, pl.Decimal(38, 30)])
 def test_roc_auc_alone_on_scores_of_all_sizes(kind: Any, tmp_path: Path) -> None:
-    # Alone it is sorted in a way of its own.
+    # Without other metrics, roc_auc sorts the rows differently.
     sets = sets_of_all_sizes(kind)[:150]
     frame = pl.concat(sets)
     frame.write_parquet(tmp_path / "sets.parquet")
     expected: dict[int | None, float | None] = {}
     for (i,), part in frame.partition_by("set", as_dict=True).items():
-        # Ranks tell scores apart that are one DOUBLE.
+        # Ranks distinguish scores that are equal as DOUBLE.
         ranks = part["p"].rank("dense")
         two = part["y"].n_unique() == 2
         with config_context(**UNCHECKED):
@@ -227,7 +227,7 @@ def test_roc_auc_alone_on_scores_of_all_sizes(kind: Any, tmp_path: Path) -> None
 
 
 def test_rows_are_as_good_as_groups_of_them(tmp_path: Path) -> None:
-    # Runs of negatives are one unit; a threshold and Brier's parts look rows up, each its own way.
+    # A run of negatives is one unit; thresholds and Brier's parts look rows up, each in its way.
     metrics = [file.name for file in FILES if file.header.get("units") == "runs"]
     assert "roc_auc" in metrics
     metrics.append("break_even_threshold")
@@ -265,8 +265,8 @@ def test_standard_errors_from_rows_are_those_from_distinct_scores(tmp_path: Path
 
 
 def test_standard_error_of_an_area_by_hand() -> None:
-    # Of the positives 1, 2 and 2 the negatives 0, 1 and 2 have 1.5, 2.5 and 2.5 below; above them
-    # are 3, 2.5 and 1. By the variances 1/3 and 13/12: (1/3 + 13/12) / 3 / 9 = 17/324.
+    # Negatives below the positives 1, 2 and 2: 1.5, 2.5 and 2.5. Positives above the negatives 0, 1
+    # and 2: 3, 2.5 and 1. With variances 1/3 and 13/12: (1/3 + 13/12) / 3 / 9 = 17/324.
     rows = pl.DataFrame({"y": [1, 1, 1, 0, 0, 0], "p": [1, 2, 2, 0, 1, 2]})
     statement = sqleval.scan(rows, label="y", score="p").statement("roc_auc", ci=0.95)
     (row,) = sqleval.scan(rows, label="y", score="p").evaluate("roc_auc", ci=0.95).collect().rows()
@@ -278,12 +278,12 @@ def test_standard_error_of_an_area_by_hand() -> None:
 
 
 def cases_of(data: Data, plan: str) -> list[Case]:
-    """Return the cases of a data set: of a metric all parameters, or one of them, in turn.
+    """Return the cases of a data set: each metric with all parameters, or with one, in turn.
 
-    Other parameters are other numbers in the same files, and an average is made of what any
-    metric gives a class. All are seen by the sets that are several in one, or that the optimizer
-    sees; with intervals, whose statements take longest, by the former. What the words for labels
-    are is known to no metric: a quarter of them sees each.
+    Other parameters are other numbers in the same SQL files, and averages combine the same values
+    per class. Stacked sets and optimized statements get all parameters; with intervals, whose
+    statements take longest, only stacked sets do. Metrics do not depend on the words for labels,
+    so a quarter of the metrics gets each of these sets.
     """
     cases = list({case.request: case for case in CASES if case.fits(data)}.values())
     turn = [each for each in stacked() if each.kind == data.kind].index(data)
@@ -296,9 +296,9 @@ def cases_of(data: Data, plan: str) -> list[Case]:
 
 
 def is_optimized(data: Data, plan: str) -> bool:
-    """Whether DuckDB's optimizer sees it; without it a statement takes two thirds of the time.
+    """Whether DuckDB's optimizer is on; without it a statement takes two thirds of the time.
 
-    Small inputs are evaluated without.
+    Small inputs are evaluated without the optimizer.
     """
     return data.name in OPTIMIZED and (plan != "interval" or data.weight is not None)
 
@@ -306,19 +306,19 @@ def is_optimized(data: Data, plan: str) -> bool:
 def parts(data: Data, cases: list[Case], plan: str) -> Iterator[tuple[str, ...]]:
     """Yield the metrics of each statement: all, or as many as are optimized in little time.
 
-    The cases of a family stand together, and so do the steps that they share.
+    Cases of a family are neighbours, because they share steps.
     """
     most = 35 if is_optimized(data, plan) else len(cases)
     for start in range(0, len(cases), most):
         yield tuple(case.metric for case in cases[start : start + most])
 
 
-#: The statements over one file, by what they depend on beside its path.
+#: The statements over one file, by everything except the path that they depend on.
 _TEXTS: dict[tuple[object, ...], tuple[Path, str]] = {}
 
 
 def text_of(data: Data, metrics: tuple[str, ...], plan: Any, path: Path) -> str:
-    """Return a statement over a file; data that differ in their rows alone share its text."""
+    """Return a statement over a file; data sets that differ only in their rows share its text."""
     key = (data.kind, str(data.options), str(data.frame.schema), metrics, plan)
     if key not in _TEXTS:
         bound = predictions(data, path)
@@ -331,7 +331,7 @@ def text_of(data: Data, metrics: tuple[str, ...], plan: Any, path: Path) -> str:
 
 @pytest.fixture(scope="module")
 def console() -> Iterator[duckdb.DuckDBPyConnection]:
-    # One thread, as small inputs are evaluated: a second one waits for most of the time.
+    # One thread, as for small inputs: a second thread would mostly wait.
     with duckdb.connect(config={"threads": 1}) as con:
         yield con
 
@@ -343,8 +343,8 @@ def test_metrics_together_equal_their_references(
     parquet: Callable[[Data], Path],
     console: duckdb.DuckDBPyConnection,
 ) -> None:
-    # Together they share steps instead of taking twins, and each plan has its own units. An
-    # interval takes the portable files.
+    # Together, metrics share steps instead of using twins, and each plan has its own units.
+    # Intervals use the portable files.
     if not cases_of(data, "rows"):
         pytest.skip("no metric of this kind takes weights")
     problems: list[str] = []

@@ -28,8 +28,8 @@ from tests.support.sources import (
     as_uncommitted_table,
 )
 
-#: A curve, whose statement is another one, is asked for one source of each way to the engine: read
-#: by the engine, from memory, as a stream, in batches, from another connection or within it.
+#: A curve has another statement, so it is tried on one source of each way to the engine: read by
+#: the engine, from memory, as a stream, in batches, from another connection or within it.
 WITH_CURVE = (as_path, as_frame, as_lazy_frame, as_dataset, as_relation, as_table)
 
 
@@ -49,7 +49,7 @@ def test_same_numbers_as_one_file(
     expected: pl.DataFrame,
     curve: pl.DataFrame,
 ) -> None:
-    """What can be read again is read twice."""
+    """A source that can be read again is evaluated twice."""
     bound = sqleval.scan(**make(tmp_path), **ROLES)
     first, second = (METRICS, []) if make in READ_ONCE else (FEW[:1], FEW[1:])
     if make in WITH_CURVE:
@@ -68,7 +68,7 @@ def test_a_connection_of_adbc(tmp_path: Path, expected: pl.DataFrame) -> None:
 
 
 def test_a_ducklake(tmp_path: Path) -> None:
-    """DuckDB's extension wrote it, so that it holds other rows."""
+    """DuckDB's extension wrote the lake, so it holds other rows."""
     lakes = unpack(tmp_path)
     rows = pl.read_parquet(lakes / "sqlite" / "rows.parquet")
     roles: dict[str, Any] = {"label": "y", "score": "p", "by": "day", "nulls": "drop"}
