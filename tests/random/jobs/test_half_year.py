@@ -30,24 +30,23 @@ gates:
   - {check: age <= 3}
 missing: ignore
 """
-#: From this day on the scores of one carrier are turned round.
+#: From this day on the scores of one carrier are reversed.
 BROKEN, CARRIER = date(2013, 10, 15), "UA"
 
 
-#: So many days are there when the job is run first, two before the carrier is broken; then it runs
-#: each night, and every fourth week from the 114th day on, when the carrier has been bad for eight
-#: days.
+#: Days before the first run, two before the carrier breaks. Then the job runs each night, and from
+#: the 114th day on, the eighth day of the broken carrier, every fourth week.
 BEFORE, MONTHLY = 105, 114
 
 
 def add(folder: Path, flights: pl.DataFrame, labels: pl.DataFrame, today: date) -> None:
-    """Add what has come during a day."""
+    """Add the rows and labels that arrived during a day."""
     flights.filter(flight_date=today).write_parquet(folder / "predictions" / f"{today}.parquet")
     labels.filter(known_on=today).write_parquet(folder / "labels" / f"{today}.parquet")
 
 
 def add_months(folder: Path, flights: pl.DataFrame, labels: pl.DataFrame, last: date) -> None:
-    """Add what has come up to a day, in a file a month: each night lists and reads all files."""
+    """Add the arrivals up to a day, a file a month, as each night lists and reads all files."""
     for name, frame, column in (
         ("predictions", flights, "flight_date"), ("labels", labels, "known_on")
     ):  # fmt: skip
@@ -90,8 +89,8 @@ def test_half_a_year_night_by_night(tmp_path: Path) -> None:
         failed = done.verdicts.filter(status="failed")
         named[today] = failed.select("slice", "since").unique().rows()
 
-    # Nothing is named before, and then nothing but this carrier. The labels of the first bad day
-    # are mature two days later, and the gate waits for a fourth; the day before was bad by itself.
+    # Only this carrier fails, and not before it breaks. The labels of the first bad day are mature
+    # two days later, and the gate waits for a fourth; the day before was bad by chance.
     found = {today: slices for today, slices in named.items() if slices}
     first = min(found)
     assert first <= BROKEN + timedelta(days=2 + 3)
@@ -105,7 +104,7 @@ def test_half_a_year_night_by_night(tmp_path: Path) -> None:
     assert set(evaluated) == {str(day) for day in days[:-2]}
     assert len(evaluated) < 2 * len(days)
 
-    # What has grown in half a year is what one look at the whole half year gives.
+    # The history of nightly runs equals one backfill of the whole half year.
     job = read_job(tmp_path / "job.yml")
     history = open_job_store(job).read("sqleval_history").sort("period", "slice", "metric")
     as_of = datetime(2014, 1, 1, 3, tzinfo=UTC)
@@ -115,7 +114,7 @@ def test_half_a_year_night_by_night(tmp_path: Path) -> None:
     run_job(job, RunOptions(as_of=as_of, backfill=True))
     whole = open_job_store(job).read("sqleval_history").sort("period", "slice", "metric")
     same = ["period", "slice", "metric", "n", "n_dropped", "note", "matured", "fingerprint"]
-    # Days are counted before their labels; a look at the whole counts those that still wait.
+    # Days are counted before their labels come; the backfill counts only days that still wait.
     is_early = pl.col("metric").str.starts_with("arrived")
     assert {*whole.filter(is_early)["period"]} == {str(day) for day in days[-2:]}
     whole, history = (each.filter(~is_early) for each in (whole, history))

@@ -1,4 +1,4 @@
-"""A run, or a removal, that is killed at any of its writes is completed by the next one."""
+"""The next run completes a run, or a removal, that was killed at any of its writes."""
 
 import os
 from datetime import UTC, datetime
@@ -18,7 +18,7 @@ from tests.support.tried import check_tried
 def test_what_is_killed_at_a_write_is_completed(tmp_path: Path, store: str, step: int) -> None:
     night = prepare_night(tmp_path, store)
     assert night.points > 15
-    # The first of them is between the history and the end: the outputs are written there. The last
+    # The first point is between the history and the end, where outputs are written. The last
     # one is while the history is tidied up, if that is a Delta table.
     tried = [*range(night.complete - 3, step // 4, -step), night.points - 2]
     for point in tried:
@@ -41,7 +41,7 @@ def test_gates_judge_all_periods_of_a_run_that_was_killed_before_them(
     lake = Lake(tmp_path)
     lake.put(rows())
     lake.run(as_of=datetime(2026, 1, 2, 3, tzinfo=UTC), changes={"gates": ["rows >= 10000"]})
-    # Four days are over now: three whose files the history knows, and a new one.
+    # Four days are over now: three with files in the history, and a new one.
     lake.put(rows(days=1, start=4))
     night = datetime(2026, 1, 6, 3, tzinfo=UTC)
     with monkeypatch.context() as context:

@@ -1,4 +1,4 @@
-"""Properties that textbooks state, tried on random rows."""
+"""Properties stated in textbooks hold on random rows."""
 
 import math
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ few = settings(
     max_examples=12,
     deadline=None,
     derandomize=True,
-    # Frames are small as drawn, and making a failing one smaller takes minutes.
+    # Without shrinking: drawn frames are small, and shrinking a failing one takes minutes.
     phases=[Phase.explicit, Phase.generate],
     database=None,
     suppress_health_check=list(HealthCheck),
@@ -39,9 +39,9 @@ def frames(least: int = 1) -> st.SearchStrategy[pl.DataFrame]:
 
 
 def gather(strategy: st.SearchStrategy[pl.DataFrame], how_many: int = 12) -> pl.DataFrame:
-    """Return random frames as slices of one, told apart by the column ``example``.
+    """Return random frames as slices of one, with the column ``example`` as their number.
 
-    A statement takes longer to plan than to run, and so one is asked for all of them.
+    A statement takes longer to plan than to run, so one statement evaluates all frames.
     """
     found: list[pl.DataFrame] = []
 
@@ -81,7 +81,7 @@ def values_of_each(frame: pl.DataFrame, *metrics: str, **options: Any) -> pl.Dat
 def rows_and_values(
     frame: pl.DataFrame, *metrics: str, **options: Any
 ) -> Iterator[tuple[pl.DataFrame, list[float]]]:
-    """Return the rows and the values of metrics of each example, NaN for what is undefined."""
+    """Return the rows and the values of metrics of each example; undefined values are NaN."""
     found = split(values_of_each(frame, *metrics, **options))
     for example, rows in split(frame).items():
         assert found[example]["metric"].to_list() == list(metrics)
@@ -101,7 +101,7 @@ def bind(frame: pl.DataFrame, **options: Any) -> sqleval.Predictions:
 
 
 def values(frame: pl.DataFrame, *metrics: str, **options: Any) -> list[float]:
-    """Return the values of metrics, NaN for what is undefined."""
+    """Return the values of metrics; undefined values are NaN."""
     result = bind(frame, **options).evaluate(list(metrics)).collect()
     assert result.height == len(metrics)
     return [math.nan if value is None else value for value in result["value"]]
@@ -117,7 +117,7 @@ def four(frame: pl.DataFrame, threshold: float = 0.5) -> list[int]:
     return [int(n.sum()) for n in (y & c, ~y & c, y & ~c, ~y & ~c)]
 
 
-# -- what the order of the scores decides ------------------------------------------------------
+# -- order of the scores -----------------------------------------------------------------------
 
 
 def test_an_increasing_change_of_scores_keeps_the_order() -> None:
@@ -189,7 +189,7 @@ def test_precision_rises_and_falls() -> None:
 
 
 def test_the_area_is_1_exactly_where_a_threshold_is_perfect() -> None:
-    # Drawn rows are hardly ever separable; pulled apart by their label they are.
+    # Drawn rows are hardly ever separable, so their label shifts the scores.
     apart = examples().with_columns(p=pl.col("p") + 1.25 * pl.col("y"))
     for frame in (examples(), apart):
         found = split(values_of_each(frame, "roc_auc", "best_accuracy", "best_youden_j"))
@@ -217,8 +217,8 @@ AREAS = ("average_precision", "pr_auc_interpolated", "pr_auc_trapezoid")
 
 
 def test_straight_lines_flatter_pr_where_precision_falls() -> None:
-    # At calibrated scores ROC is concave, so that precision falls from unit to unit, and
-    # between two points it is convex: the line is above it, the lower end below it.
+    # With calibrated scores the ROC curve is concave, so precision falls from unit to unit. Between
+    # two points precision is convex: above the lower end, and below the line.
     calibrated = examples().with_columns(p=pl.col("y").mean().over("example", "p"))
     curves = split(points_of_each(calibrated, "pr", "precision", "recall")).values()
     found = rows_and_values(calibrated, *AREAS)
@@ -380,11 +380,11 @@ def at_recall(frame: pl.DataFrame, score: str, recall: np.ndarray) -> np.ndarray
 
 
 def test_dominance_in_roc_is_dominance_in_pr() -> None:
-    # Davis and Goadrich (2006), theorem 3.2; the verdict on ROC is the file's, PR is by hand.
+    # Davis and Goadrich (2006), theorem 3.2; sqleval decides on ROC, this test computes PR.
     seen: set[str | None] = set()
-    # No recall of a point, where false positives may have several values.
+    # Random recalls avoid the curves' points, where false positives may have several values.
     recall = np.random.default_rng(0).random(200)
-    # A model that sees more of the label than another often lies above it everywhere.
+    # A model whose scores know more of the label often lies above everywhere.
     better = pl.col("p") + pl.col("y") / 4
     drawn = st.tuples(frames(), st.booleans()).map(
         lambda pair: pair[0].with_columns(q=better) if pair[1] else pair[0]
@@ -402,7 +402,7 @@ def test_dominance_in_roc_is_dominance_in_pr() -> None:
         if not above:
             np.testing.assert_allclose(one, other, atol=1e-9)
         seen.update(above if len(above) == 1 else {"both"} if above else {None})
-    # Whatever the frames are, some are of each kind that the theorem speaks of.
+    # The random frames must contain cases of dominance and others.
     assert "q" in seen
     assert len(seen) > 1
 
