@@ -1,1 +1,1 @@
-"""Side-by-side benchmarks, run by command: absolute times depend on the machine, ratios less."""
+"""Side-by-side benchmarks, run by command. Ratios depend less on the machine than times do."""

@@ -4,9 +4,9 @@
     python -m tests.bench --rows 100000000       so many rows alone
     python -m tests.bench --json ratios.json --chart docs/pictures/benchmark.svg
 
-Every process reads the file anew each time; its median and its peak of memory are kept. A value
-that differs from scikit-learn's ends the run. Sides whose library is not installed are named and
-left out: pip install -e ".[bench]" has all. Absolute times depend on the machine.
+Every process reads the file anew each time; its median time and peak memory are kept. A value
+that differs from scikit-learn's ends the run. Sides without their library are listed and left
+out: pip install -e ".[bench]" has all. Absolute times depend on the machine.
 """
 
 import argparse
@@ -27,7 +27,7 @@ import pyarrow.parquet as pq
 
 from .sides import SIDES, TOLERANCES
 
-#: No one waits for these with thousands of slices, or beyond this many rows.
+#: Sides too slow for thousands of slices, or for more rows than this.
 _SLOW = {"rapidstats", "torchmetrics", "chdb"}
 
 
@@ -55,7 +55,7 @@ def make(path: Path, rows: int, kind: str, slices: int) -> Path:
 
 
 def work(side: str, path: str, by: str | None, repeats: int) -> None:
-    """Run one side in this process, and print what came of it."""
+    """Run one side in this process, and print its result."""
     times: list[float] = []
     value = math.nan
     for _ in range(repeats):
@@ -110,7 +110,7 @@ def compare(
 
 
 def chart(results: list[dict[str, Any]], path: str) -> None:
-    """Draw seconds a side at the largest number of rows that all were measured at."""
+    """Draw the seconds of each side at the largest number of rows measured for all."""
     import altair as alt
 
     most = max(result["rows"] for result in results)
@@ -134,7 +134,7 @@ def chart(results: list[dict[str, Any]], path: str) -> None:
 
 
 def main() -> None:
-    """Measure, or work for a measurement."""
+    """Measure all sides, or run one of them for a measurement."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )

@@ -1,4 +1,4 @@
-"""False alarms and found drops of nightly gates on the AUC, by simulation.
+"""Simulate false alarms and detected drops of nightly gates on the AUC.
 
 Rows have normal scores (the positives shifted), so that the true AUC is known; each night and slice
 has its AUC with DeLong's interval, and `sqleval.jobs.judging.judge` judges them as in a job. Prints
@@ -28,11 +28,11 @@ from sqleval.jobs.past import read_past
 Array = np.ndarray[Any, Any]
 Rng = np.random.Generator
 Z = stats.norm.ppf(0.975)
-#: Nights before those that are counted: the first of them are the fixed baseline.
+#: Nights before the counted ones; the first of them are the fixed baseline.
 BEFORE, YEAR = 90, 365
 FIRST = date(2025, 1, 1)
 AUC = 0.8
-#: Scores that are sorted at once.
+#: Scores sorted at once.
 CHUNK = 4_000_000
 
 GATES: dict[str, dict[str, Any]] = {
@@ -47,7 +47,7 @@ WORSE = [name for name in GATES if "worse" in name]
 
 
 class Setting(NamedTuple):
-    """What a night has, and how the true AUCs vary from night to night.
+    """The rows of a night, and the variation of the true AUCs between nights.
 
     Attributes
     ----------
@@ -163,8 +163,8 @@ def find_changes(
 ) -> Iterator[Array]:
     """Yield for each gate after how many nights the changed slices fail; NaN if they do not.
 
-    The AUC of a tenth of the slices falls by ``changes`` on the nights after those before. Each of
-    them counts on its own.
+    The AUC of a tenth of the slices falls by ``changes`` on the counted nights. Each of these
+    slices counts by itself.
     """
     changed = setting.slices // 10
     nights = np.full((len(gates), runs * changed), np.nan)
@@ -187,7 +187,7 @@ def find_changes(
 def print_table(
     rng: Rng, setting: Setting, gates: Sequence[str], drops: Sequence[float], years: int
 ) -> None:
-    """Print false alarms, red nights and the share of drops that are found within a week."""
+    """Print false alarms, red nights and the share of drops detected within a week."""
     names = [f"a drop of {drop:g} found within a week" for drop in drops]
     print(f"| {' | '.join(['gate', 'false alarms a year', 'red nights a year', *names])} |")
     print(f"|{' --- |' * (3 + len(names))}")
@@ -206,7 +206,7 @@ def print_table(
 
 
 def print_drift(rng: Rng, setting: Setting, step: float, nights: int) -> None:
-    """Print when a slow drift is found."""
+    """Print how soon a slow drift is detected."""
     print("| gate | found within the time | nights until half are found | AUC lost by then |")
     print("| --- | --- | --- | --- |")
     drift = step * np.arange(1, nights + 1)

@@ -1,6 +1,6 @@
 """Processor time and memory of a year's backfill, with and without intervals.
 
-Prints a Markdown row for each job: days of random scores in a file each, by all rows and by slice.
+Prints a Markdown row for each job, over a file of random scores a day, in total and by slice.
 
     python -m tests.bench.backfill                       20 million rows, 200 slices
     python -m tests.bench.backfill 5000000 --slices 20

@@ -1,7 +1,7 @@
 """Coverage of bands: how often they contain the true curve, at a point and everywhere.
 
 ``python -m tests.bench.bands`` draws samples from a population whose curves are known, and prints
-a table in Markdown. The number of the sample is a slice key.
+a table in Markdown. The sample's number is a slice key.
 """
 
 import argparse

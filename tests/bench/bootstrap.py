@@ -1,7 +1,7 @@
 """The bootstrap and DeLong's paired test beside NumPy, scikit-learn and rapidstats.
 
 `python -m tests.bench.bootstrap [ROWS]` prints processor seconds and wall time of each in one run.
-What takes long elsewhere is timed for a few replicates and multiplied.
+Slow work of the others is timed for a few replicates and multiplied.
 """
 
 import sys
@@ -33,7 +33,7 @@ def draw(rows: int) -> pl.DataFrame:
 
 
 def measure(name: str, work: Callable[[], Any], times: float = 1) -> float:
-    """Print the processor and wall seconds of some work, multiplied; return the former."""
+    """Print the processor and wall seconds of some work, multiplied; return the processor's."""
     before, start = getrusage(RUSAGE_SELF), time.perf_counter()
     found = work()
     wall = time.perf_counter() - start

@@ -1,9 +1,9 @@
 """Clusters: how often `compare` finds a difference by chance, and intervals contain the truth.
 
 Two models are equally good, and each is better in some clusters by chance. Prints a Markdown table
-with the share of data sets, in %, of which `compare(metrics, cluster=...)` rejects at 5 %; with
-``--coverage`` that of which `evaluate(metrics, ci=0.95, cluster=...)` contains the value of many
-clusters, in brackets where most intervals have a note.
+with the share of data sets, in %, that `compare(metrics, cluster=...)` rejects at 5 %; with
+``--coverage`` the share in which the interval of `evaluate(metrics, ci=0.95, cluster=...)` contains
+the value of many clusters, in brackets where most intervals have a note.
 
     python -m tests.bench.clusters                  4,000 data sets a row
     python -m tests.bench.clusters --sets 200 --clusters 4 12 --test bootstrap
@@ -21,7 +21,7 @@ import sqleval
 METRICS = ("accuracy", "roc_auc", "log_loss", "f1", "ks")
 #: Metrics of one model whose intervals are measured.
 COVERED = METRICS[:4]
-#: How many rows the clusters have, relative to each other, by number from 1.
+#: The relative sizes of the clusters, by number from 1.
 SIZES = {
     "equal": lambda number: np.ones(len(number)),
     "largest 7 times the smallest": lambda number: np.exp(2 * number / len(number)),
@@ -29,7 +29,7 @@ SIZES = {
 }
 _ROWS = 30
 _AT_ONCE = 100
-#: The value of so many clusters is taken for the true one.
+#: The value over so many clusters counts as the true one.
 _MANY = 60_000
 
 
@@ -56,7 +56,7 @@ def draw(rng: np.random.Generator, clusters: int, sizes: str, sets: int) -> pl.D
 
 
 def measure(clusters: int, sizes: str, sets: int, test: str | None) -> pl.DataFrame:
-    """Return the share of rejections by metric, and that of data sets with a test."""
+    """Return the share of rejections by metric, and the share of data sets with a test."""
     rng = np.random.default_rng(clusters)
     parts = []
     for first in range(0, sets, _AT_ONCE):
@@ -79,7 +79,7 @@ def find_truth() -> pl.DataFrame:
 
 
 def cover(clusters: int, sizes: str, sets: int, truth: pl.DataFrame) -> pl.DataFrame:
-    """Return the share of intervals that contain the truth by metric, and that of notes."""
+    """Return by metric the share of intervals that contain the truth, and the share with a note."""
     rng = np.random.default_rng(clusters)
     parts = []
     for first in range(0, sets, _AT_ONCE // 4):

@@ -22,7 +22,7 @@ PREVALENCES = (0.5, 0.1, 0.01)
 #: Scores of a class in the population, and how many of them: with the first number samples have
 #: few ties, with the second many.
 POINTS = {"continuous": 1000, "tied": 8}
-#: Rows that one statement reads at most.
+#: The most rows that one statement reads.
 MOST_ROWS = 2_000_000
 BINARY = [
     "accuracy", "recall", "precision", "specificity", "negative_predictive_value", "jaccard",
@@ -35,8 +35,8 @@ BINARY = [
     "roc_auc", "gini", "average_precision", "pr_auc_trapezoid", "pr_auc_interpolated",
     "brier_score", "log_loss", "normalized_entropy", "pcoc",
 ]  # fmt: skip
-#: Metrics whose interval is that of the bootstrap, and samples of which they are measured. Nearly
-#: all samples have 20 positives.
+#: Metrics whose interval comes from the bootstrap, and the rows and prevalence of their samples.
+#: Nearly all samples have 20 positives.
 RESAMPLED = [
     "ks", "cost_curve_area", "partial_roc_auc(max_fpr=0.2)",
     "expected_calibration_error",
@@ -44,14 +44,14 @@ RESAMPLED = [
 SAMPLES = (
     (50, 0.5), (200, 0.5), (300, 0.1), (1000, 0.5), (1000, 0.1), (3000, 0.01), (10_000, 0.1),
 )  # fmt: skip
-#: Of samples from so many rows on, half as many are drawn.
+#: From so many rows on, half as many samples are drawn.
 LARGE = 1_000
 REGRESSION = ["mae", "mse", "rmse"]
 CLASSES = ["accuracy", "balanced_accuracy", "matthews_corrcoef", "cohen_kappa"]
 
 
 class Population(NamedTuple):
-    """Rows with the share of each, and how sqleval reads them."""
+    """Rows with the share of each, and their roles."""
 
     rows: pl.DataFrame
     share: np.ndarray
@@ -102,7 +102,7 @@ def draw_errors(points: int) -> Population:
 
 
 def count_smallest_class(population: Population, frame: pl.DataFrame) -> pl.DataFrame:
-    """Return how many rows of its smallest class each sample has; of no class, all rows."""
+    """Return the rows of the smallest class in each sample; all rows if there are no classes."""
     if not population.has_classes:
         return frame.group_by("set").agg(smallest=pl.col("n_rows").sum())
     classes = population.rows["y"].n_unique()
@@ -153,8 +153,8 @@ def measure(population: Population, n: int, sets: int, seed: int) -> dict[str, C
     for (name,), rows in intervals.group_by("metric", maintain_order=True):
         known = rows.filter(pl.col("low").is_not_null())
         large = known.filter(pl.col("smallest") >= 20)
-        # Rates need no 20 rows of each class; and means of losses grow with the positives, so that
-        # samples with many of them are not samples of this population.
+        # Rates do not need 20 rows of each class. Means of losses grow with the positives, so to keep
+        # only samples with many positives would bias them.
         depends = not known["method"].str.contains("wilson|normal").any()
         if depends and large.height * 2 >= rows.height:
             known = large

@@ -1,4 +1,4 @@
-"""What becomes of damaged Parquet files: errors, no change, or other numbers in silence.
+"""Count the outcomes of damaged Parquet files: errors, no change, or silently other numbers.
 
     python -m tests.bench.damages                60 damages of each kind, codec and file
     python -m tests.bench.damages --each 10      so many
@@ -55,14 +55,14 @@ def evaluate(path: Path, *, verify: bool = False) -> Rows:
 
 
 def are_equal(found: Rows, expected: Rows) -> bool:
-    """Whether results are equal, but for the order in which doubles were added."""
+    """Whether results are equal up to the order in which doubles were added."""
     return [row[:-1] for row in found] == [row[:-1] for row in expected] and np.allclose(
         [row[-1] for row in found], [row[-1] for row in expected], rtol=0, atol=1e-12
     )
 
 
 def judge(path: Path, expected: Rows, *, verify: bool = False) -> str:
-    """Evaluate a damaged file; return what came of it."""
+    """Evaluate a damaged file; return the outcome."""
     try:
         return SAME if are_equal(evaluate(path, verify=verify), expected) else CHANGED
     except DataError:

@@ -1,8 +1,8 @@
 """Errors of the first kind: how often each test rejects, and each interval misses, at 5 %.
 
 NumPy simulates rows for which the null hypothesis is true; the functions of `sqleval.inference`
-judge them. Prints a Markdown table. A test whose two-sided share is not within 4 .. 6 % must be one
-of which that is known: conservative by design, or beyond what it is good for.
+judge them. Prints a Markdown table. A test whose two-sided share is not within 4 .. 6 % must be a
+known exception: conservative by design, or used outside of its assumptions.
 
     python -m tests.bench.errors_of_first_kind             20,000 data sets a row
     python -m tests.bench.errors_of_first_kind --runs 2000
@@ -54,7 +54,7 @@ class Shares(NamedTuple):
 
 
 class Case(NamedTuple):
-    """A test on simulated data, and how it is known to deviate from its level."""
+    """A test on simulated data, and its known deviation from the level."""
 
     test: str
     data: str
@@ -224,7 +224,7 @@ def measure_ranks(rng: Rng, runs: int, blocks: int, models: int, kind: str) -> S
 
 
 def measure_adjusted(rng: Rng, runs: int, tests: int, method: str) -> Shares:
-    """Independent tests of which none has an effect: how often any rejects after adjustment."""
+    """Independent tests without an effect: how often any rejects after adjustment."""
     frame = pl.DataFrame({"run": np.repeat(np.arange(runs), tests), "p": rng.random(runs * tests)})
     adjusted = frame.select("run", p=adjust_p_values(pl.col("p"), method).over("run"))
     return Shares(float(reject(adjusted.group_by("run").min()["p"].to_numpy()).mean()))
@@ -279,7 +279,7 @@ CASES = (
 
 
 def main() -> int:
-    """Print the table; return 1 if a test deviates of which that is not known."""
+    """Print the table; return 1 if a test deviates unexpectedly."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=20_000)
     runs = parser.parse_args().runs

@@ -3,8 +3,8 @@
     python -m tests.bench.fuzz --minutes 5        prints what came of how many inputs, by target
     python -m tests.bench.fuzz --target job --seed 7
 
-Every input gives a result or a `SqlevalError`. Any other exception is a finding, and so are a
-crash and a wait without end of the process that tries the inputs, in batches.
+Every input gives a result or a `SqlevalError`. Any other exception is a finding, and so is a
+crash or a hang of the process that tries a batch of inputs.
 """
 
 import argparse
@@ -24,7 +24,7 @@ BATCH, LIMIT = 40, 120
 
 
 def work(target: str, seed: int, count: int) -> None:
-    """Try inputs in this process; print what is tried before it is, and the outcomes."""
+    """Try inputs in this process; print each input beforehand, and the outcomes."""
     for outcome, text in try_inputs(target, seed, count):
         print(json.dumps([outcome, text]), flush=True)
 

@@ -52,7 +52,7 @@ def write_day(folder: Path, day: date, n: int = SLICES * EACH) -> None:
 
 
 def make(folder: Path, days: int) -> None:
-    """Write a job whose history has so many days, of which the first run sees the last."""
+    """Write a job whose history has so many days; the first run sees only the last one."""
     (folder / "preds").mkdir(parents=True)
     spec = {
         "name": "nightly", "source": "preds", "label": "y", "score": "p", "slices": [[], ["seg"]],
@@ -103,7 +103,7 @@ def main() -> None:
     for days in parser.parse_args().days:
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
-            # The peak of memory of a process begins with that of the process which starts it.
+            # A process inherits the peak of memory from the process that starts it.
             maker = get_context("spawn").Process(target=make, args=(folder, days))
             maker.start()
             maker.join()

@@ -1,7 +1,7 @@
 """Kills of a run, and of a removal, at each of their writes, with two stores of the history.
 
 ``python -m tests.bench.kills`` kills a command before and after each write, repeats it, and counts
-the points after which everything is as if nothing had happened.
+the points after which the results equal those of an undisturbed run.
 """
 
 import tempfile

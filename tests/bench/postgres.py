@@ -1,7 +1,7 @@
-"""What a result costs where PostgreSQL runs its statement, and where DuckDB reads its table.
+"""Measure the cost of a result if PostgreSQL runs the statement, and if DuckDB reads the table.
 
-``python -m tests.bench.postgres`` prints a row a request: processor time of the server and of this
-process, in seconds, over a million rows in eight slices. Linux alone tells the server's.
+``python -m tests.bench.postgres`` prints a row per request: processor time of the server and of
+this process, in seconds, over a million rows in eight slices. Only Linux reports the server's.
 """
 
 import os
@@ -28,7 +28,7 @@ REQUESTS: dict[str, Callable[[sqleval.Predictions], pl.LazyFrame]] = {
 
 
 def read_server_seconds() -> float:
-    """Return the processor time of all processes of PostgreSQL, with those that have ended."""
+    """Return the processor time of all processes of PostgreSQL, including ended ones."""
     ticks = 0
     for folder in Path("/proc").glob("[0-9]*"):
         try:

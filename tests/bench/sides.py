@@ -1,7 +1,7 @@
 """ROC AUC from a Parquet file with each library, in the way that its documentation shows.
 
 A side takes a path and the slice key, or None, and returns the AUC; with a key, the mean over
-slices. What it needs is imported inside, so that a process holds nothing of the others.
+slices. It imports its library inside, so that a process loads no other library.
 """
 
 from collections.abc import Callable
@@ -18,7 +18,7 @@ def _arrays(path: str) -> tuple[Any, Any]:
 
 
 def _each(path: str, by: str, auc: Callable[[Any, Any], float]) -> float:
-    """Take the mean of a function over slices, which the library itself does not know."""
+    """Take the mean of a function over slices, for a library without slices."""
     import polars as pl
 
     parts = pl.read_parquet(path).partition_by(by)
@@ -115,7 +115,7 @@ def chdb(path: str, by: str | None) -> float:
 
 
 def scan(path: str, by: str | None) -> float:
-    """Read the columns and no more, in DuckDB: what nobody can be faster than."""
+    """Only read the columns, in DuckDB: a lower limit for every side."""
     import duckdb
 
     duckdb.execute(f"SELECT SUM(score), SUM(label) FROM '{path}'").fetchall()
@@ -123,7 +123,7 @@ def scan(path: str, by: str | None) -> float:
 
 
 def sort(path: str, by: str | None) -> float:
-    """Sort the scores and no more, in DuckDB."""
+    """Only sort the scores, in DuckDB."""
     import duckdb
 
     keys = f"{by}, score" if by else "score"
@@ -146,7 +146,7 @@ SIDES: dict[str, Side] = {
     "DuckDB, bare scan": scan,
     "DuckDB, bare sort": sort,
 }
-#: How far a side may be from scikit-learn.
+#: The tolerance of each side against scikit-learn.
 TOLERANCES = {
     "sqleval, tolerance 1e-5": 1e-5,
     "sqleval, tolerance 1e-4": 1e-4,

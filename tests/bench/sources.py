@@ -4,7 +4,7 @@
 
 The same rows are evaluated (ROC AUC by bins, log loss) from each kind of source, each in a process
 of its own. The first row is DuckDB's own reader of Parquet; memory that grows with the rows would
-show from one number of rows to the next. That of a server is its own, and is not counted.
+show between numbers of rows. The memory of a server is not counted.
 """
 
 import argparse
@@ -38,7 +38,7 @@ METRICS = ["roc_auc", "log_loss"]
 
 #: Where the server of PostgreSQL is.
 URL = "SQLEVAL_BENCH_POSTGRES"
-#: What is written for kinds that are read from the files of another one.
+#: Kinds that are read from the files of another kind.
 FORMS = {"lazy": "parquet", "dataset": "parquet", "s3": "parquet", "s3 delta": "delta",
          "postgres engine": "postgres"}  # fmt: skip
 
@@ -108,7 +108,7 @@ def delete_values(folder: Path) -> None:
 
 
 def write_lake_file(folder: Path, part: int, arrow: pa.Table) -> None:
-    """Write a file of the lake that DuckDB's extension has made, in place of those that it has."""
+    """Add a file to the lake that DuckDB's extension made; the first one replaces its files."""
     numbers = {"y": b"3", "p": b"4"}
     fields = [
         arrow.schema.field(name).with_metadata({"PARQUET:field_id": number})
@@ -176,7 +176,7 @@ def measure(kind: str, folder: Path) -> None:
     """Evaluate one source and print its value and figures."""
     import sqleval
 
-    # What starting costs is no matter of the source.
+    # The cost of starting does not depend on the source.
     sqleval.scan(pl.DataFrame({"y": [0, 1], "p": [0.1, 0.9]}), label="y", score="p").evaluate(
         METRICS
     ).collect()
@@ -186,7 +186,7 @@ def measure(kind: str, folder: Path) -> None:
     values = predictions.evaluate(METRICS, bins=11).collect()["value"].to_list()
     after = resource.getrusage(resource.RUSAGE_SELF)
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    # The peak of getrusage would begin with that of the process that started this one.
+    # The peak of getrusage would include the process that started this one.
     (peak,) = re.findall(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())
     print(json.dumps([values, cpu, int(peak) / 1024]))
 

@@ -1,10 +1,10 @@
-"""What a metric costs on Spark: processor time, bytes and records shuffled, the largest task.
+"""Measure a metric on Spark: processor time, bytes and records shuffled, the largest task.
 
 ``python -m tests.bench.spark MASTER FOLDER [METRIC ...]`` runs metrics over the columns ``y`` and
 ``p`` of Parquet files: as one window over all rows, as windows within buckets, and in bins. If
-they have a column ``s``, it is the slice. MASTER is Spark's (``local[2]``), whose event log says
-what its tasks did, or ``sail``, of which only time is known: that of this process, in which it
-runs. DuckDB's time for the same is the last line. Values are means over the slices.
+they have a column ``s``, it is the slice. MASTER is Spark's (``local[2]``), whose event log
+describes its tasks, or ``sail``, which runs in this process and has only its time. The last line
+is DuckDB's time for the same metrics. Values are means over the slices.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ SETTINGS = {
     "spark.eventLog.enabled": "true",
     "spark.eventLog.rolling.enabled": "false",
     "spark.eventLog.compress": "false",
-    # Tasks as they are planned, whose sizes show how rows are distributed.
+    # Unless small partitions are merged, the sizes of tasks show how rows are distributed.
     "spark.sql.adaptive.coalescePartitions.enabled": "false",
 }
 
 
 class Cost(NamedTuple):
-    """What the tasks between two marks of an event log did; None is unknown."""
+    """The work of the tasks between two marks of an event log; None is unknown."""
 
     cpu_seconds: float
     shuffled_bytes: int | None = None
@@ -50,7 +50,7 @@ class Cost(NamedTuple):
 
 
 def read_cost(logs: Path) -> Cost:
-    """Return what the tasks of a session did, from its event log."""
+    """Return the work of a session's tasks, from its event log."""
     (log,) = (path for path in logs.iterdir() if path.is_file())
     tasks: list[tuple[int, Any]] = []
     n_tasks: dict[int, int] = {}

@@ -1,6 +1,6 @@
 """Benchmark of ten stratified folds, written as Parquet, against scikit-learn's StratifiedKFold.
 
-Each side is a process of its own, reads the same file and writes a row a row: key, repeat, fold
+Each side is a process of its own, reads the same file and writes for each row: key, repeat, fold
 and role. They take turns, equally often; the medians are compared, and the folds' sizes by class
 must agree before a ratio is printed. Absolute times depend on the machine.
 

@@ -2,7 +2,7 @@
 
 Each side opens what it reads and evaluates the same metrics by slice, in turn and equally often;
 medians are compared, and every exact value must agree before a ratio is printed. The states of the
-days lie in a file each, and once more in one file, which is what ``sqleval state merge`` makes.
+days are in a file each, and also in one file, as ``sqleval state merge`` writes it.
 
     python -m tests.bench.states                 10 million rows
     python -m tests.bench.states --rows 100000000
@@ -48,7 +48,7 @@ def compared(
     Raises
     ------
     SystemExit
-        If a bound of a state does not contain what the rows say.
+        If the bounds of a state do not contain the value from the rows.
     """
     times: dict[str, list[float]] = {name: [] for name in sides}
     found: dict[str, pl.DataFrame] = {}

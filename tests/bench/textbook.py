@@ -68,7 +68,7 @@ def make_classes(path: Path, rows: int) -> Path:
 
 
 def decisions(label: np.ndarray, score: np.ndarray) -> Values:
-    """Return what follows from decisions at 0.5, one call a value."""
+    """Return the metrics of decisions at 0.5, one call a value."""
     predicted = (score >= 0.5).astype(np.int8)
     precision, recall = sk.precision_score(label, predicted), sk.recall_score(label, predicted)
     (tn, fp), (fn, tp) = sk.confusion_matrix(label, predicted)
@@ -102,7 +102,7 @@ def decisions(label: np.ndarray, score: np.ndarray) -> Values:
 
 
 def probabilities(label: np.ndarray, score: np.ndarray) -> Values:
-    """Return what follows from the probabilities themselves."""
+    """Return the metrics of the probabilities themselves."""
     observed, predicted = calibration_curve(label, score, n_bins=10)
     counts = np.bincount(np.clip(np.ceil(score * 10) - 1, 0, 9).astype(int), minlength=10)
     share = label.mean()
@@ -123,7 +123,7 @@ def probabilities(label: np.ndarray, score: np.ndarray) -> Values:
 
 
 def ranking(label: np.ndarray, score: np.ndarray) -> Values:
-    """Return what follows from the order of the scores."""
+    """Return the metrics of the order of the scores."""
     values: Values = {
         "roc_auc": sk.roc_auc_score(label, score),
         "partial_roc_auc": sk.roc_auc_score(label, score, max_fpr=0.1),
@@ -268,7 +268,7 @@ def race(
 
 
 def main() -> None:
-    """Make the files and race."""
+    """Make the files and run both sides."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--class-rows", type=int, default=1_000_000)

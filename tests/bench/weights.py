@@ -3,8 +3,8 @@
     python -m tests.bench.weights                      1,000 sets of each kind
     python -m tests.bench.weights --sets 200 --tests   the tests of `compare` alone
 
-Weights are exponential or lognormal and say nothing of the rows; or a negative counts as much as
-20 positives, as where negatives were sampled (the truth is that of the weighted population). Each
+Weights are exponential or lognormal and independent of the rows; or a negative counts as much as
+20 positives, as after sampling of negatives (the truth is the weighted population's value). Each
 share has its Monte Carlo error, in brackets.
 """
 
@@ -31,7 +31,7 @@ WEIGHTS: dict[str, Weigh] = {
     "by class": lambda rng, label: np.where(label == 1, 0.05, 1.0),
 }
 COMPARED = ["roc_auc", "accuracy", "log_loss", "f1", "brier_score"]
-#: The sets whose replicates are drawn alike: other sets get others.
+#: The number of sets that share their draws of replicates.
 AT_ONCE = 20
 
 
