@@ -107,7 +107,7 @@ def check_comparison(
     if options.model is not None and data.binding.models:
         names = ", ".join(name for name, _ in data.binding.models)
         raise RequestError(
-            f"model= is for one score (or prediction), and this one is a mapping of names: {names}; "
+            f"model= is for one score (or prediction); this one is a mapping of names: {names}; "
             "leave out one of both"
         )
     if options.key is not None:

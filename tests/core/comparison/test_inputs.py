@@ -62,7 +62,7 @@ TWO = {"score": {"a": "a", "b": "b"}}
     ({"score": "a", "role": "g"}, {"model": "g", "key": "k"}, "role= does not go with key="),
     ({"score": "a", "counts": "w"}, {"model": "g", "key": "k"}, "without labels= or counts="),
     ({}, {"model": "g", "key": "k"}, "model= is for one score"),
-    ({}, {"model": "g", "paired": False}, "(or prediction), and this one is a mapping"),
+    ({}, {"model": "g", "paired": False}, "(or prediction); this one is a mapping"),
     ({"score": {"a": "a"}}, {"model": "g", "paired": False}, "mapping of names: a; leave out one"),
     ({"score": None, "prediction": {"a": "g", "b": "g"}, "label": "g", "task": "multiclass"},
      {"metrics": "f1(average=None)"}, "needs one value per slice"),
