@@ -153,8 +153,8 @@ def measure(population: Population, n: int, sets: int, seed: int) -> dict[str, C
     for (name,), rows in intervals.group_by("metric", maintain_order=True):
         known = rows.filter(pl.col("low").is_not_null())
         large = known.filter(pl.col("smallest") >= 20)
-        # Rates do not need 20 rows of each class. Means of losses grow with the positives, so to keep
-        # only samples with many positives would bias them.
+        # Rates do not need 20 rows of each class. Means of losses grow with the positives, so
+        # keeping only samples with many positives would bias them.
         depends = not known["method"].str.contains("wilson|normal").any()
         if depends and large.height * 2 >= rows.height:
             known = large
