@@ -143,8 +143,8 @@ def test_metric_equals_its_reference(case: Case, data: Data) -> None:
 
 
 #: Data that are difficult for a plan: every plan is tried on them, also within stacks, and one
-#: plan, in turn, on each other set. For intervals, slices without rows or weight also stand for rows that
-#: are unusable, and for real weights.
+#: plan, in turn, on each other set. For intervals, slices without rows or weight also stand for
+#: rows that are unusable, and for real weights.
 BREAKING = {
     "plain", "no rows", "weights and keys", "a slice without weight", "heavy ties",
     "one class a slice", "infinite scores",

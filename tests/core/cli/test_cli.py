@@ -308,7 +308,7 @@ def test_each_verb_has_help_with_an_example(verb: str) -> None:
     below = command.commands if isinstance(command, click.Group) else {}
     for path in ([verb], *([verb, name] for name in below)):
         shown = CliRunner().invoke(main.sqleval, [*path, "--help"], terminal_width=80).output
-        # On a line of its own, as it is to be typed, and within a terminal of 80 columns.
+        # On a separate line, ready to type, and within a terminal of 80 columns.
         assert f"Example:\n    sqleval {verb}" in shown
         assert not [line for line in shown.splitlines() if len(line) > 80], path
 

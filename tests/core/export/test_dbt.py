@@ -381,7 +381,7 @@ def test_predictions_are_a_model_a_source_or_sql(
     export(tmp_path / "out", predictions, *BASIC, "-m", "ks")
     project = yaml.safe_load((tmp_path / "out" / "dbt_project.yml").read_text(encoding="utf-8"))
     macro = (tmp_path / "out" / "macros" / "predictions.sql").read_text(encoding="utf-8")
-    # Its text, as Jinja by itself has no `return`.
+    # The macro's `return` is a function that gives its text, because plain Jinja has none.
     found = jinja2.Environment().from_string(macro + "{{ predictions() }}").render(
         **{"return": str}, var=project["vars"].get, project_name="lake",
         ref=lambda *names: f"model {' '.join(names)}",

@@ -222,7 +222,7 @@ def test_a_monotone_change_of_scores_changes_no_ranking_metric() -> None:
 
 
 def assert_same_area(got: Values, want: Values) -> None:
-    """Compare the values of two metrics, whose keys end with their names."""
+    """Compare the values of two metrics; the keys of the values end with the metric's name."""
     one, other = ({(*key[:-1], "area"): v for key, v in each.items()} for each in (got, want))
     assert find_differences(one, other, ("so", "as roc_auc")) == {}
 

@@ -38,7 +38,7 @@ def test_the_commands_run_in_order(
     output_of: dict[str, str] = {}
     for command in commands:
         done = run(command, folder, capfd)
-        # As the page says, gates of its own job fail in the backfill.
+        # As the page says, gates of the page's job fail in the backfill.
         assert done.returncode == ("run flights.yml --backfill" in command), done.stderr
         assert unexpected(done) == []
         output_of[command] = done.stdout + done.stderr
@@ -90,7 +90,7 @@ def test_months_come_from_the_states_of_days(
     assert "months: 2 evaluated, gates: 2 passed, 0 failed" in outputs[0]
     assert outputs[1].count("2013-") == 2
     (folder / "runs.py").write_text(block("MLflow", "python"), encoding="utf-8")
-    # MLflow sets it for the rest of the process, whose commands could not be forks then.
+    # MLflow sets the variable for the whole process, which could then not fork its commands.
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "")
     monkeypatch.delenv("MLFLOW_TRACKING_URI")
     runpy.run_path("runs.py", run_name="__main__")

@@ -40,7 +40,7 @@ def change(catalogue: Path, statement: str) -> None:
 
 
 def read(source: str, version: int) -> pl.DataFrame:
-    """Return all rows of a table as they stand in a statement of ours."""
+    """Return all rows of a table, as sqleval's statement reads them."""
     opened, _ = embedded().describe(open_source(source, name="t", version=version))
     statement = f"SELECT * FROM {opened.relation} AS s"
     return embedded().run(statement, {}, [opened], opened.objects([]), pl.DataFrame)

@@ -166,7 +166,7 @@ def rename_key(table: Table) -> set[int]:
 
 
 def drop_key(table: Table) -> set[int]:
-    """Another column gets its name, and a later one has values of its own."""
+    """Another column gets the key's name, and a later column has other values."""
     commit(table, write_deletes(table, frame(key=[1, 2]), [KEY]))
     with table.update_schema(allow_incompatible_changes=True) as schema:
         schema.delete_column("key")
@@ -204,7 +204,7 @@ def widen_key(table: Table) -> set[int]:
 
 
 def update_often(table: Table) -> set[int]:
-    """Each snapshot has deletes and rows of its own."""
+    """Each snapshot adds deletes and rows."""
     kept = {key: row for row, key in ROWS.select("row", "key").iter_rows()}
     for at in range(6):
         key, row = 6 + (at * 3) % 5, 100 + at

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parents[3]
-#: The rows of the page: the source and how it is written, what reads it, the extra that installs
-#: that, what the tests read, and such a test with its lane and module. `docs/generate.py` reads
-#: this table. Tests of the lane `engines` run on the newest DuckDB and Polars alone.
+#: The rows of the page: the source and its notation, its reader, the extra that installs the
+#: reader, the input of the tests, and one of these tests with its lane and module.
+#: `docs/generate.py` reads this table. Only the newest DuckDB and Polars run the lane `engines`.
 SOURCES = [
     ("files: Parquet, CSV, TSV, JSON (lines)", "a path, pattern, folder or list",
      "DuckDB; text also as `.gz` and `.zst`", "",

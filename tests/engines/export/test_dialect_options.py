@@ -1,4 +1,4 @@
-"""Each option of `evaluate` as text for other engines, run there and compared with DuckDB."""
+"""Each option of `evaluate`, as text for other engines, gives DuckDB's result there."""
 
 from collections.abc import Iterator
 
