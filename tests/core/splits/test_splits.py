@@ -505,7 +505,7 @@ def test_defaults_of_split_and_sql_files_agree() -> None:
 
 
 def test_engines_without_the_hash_are_named() -> None:
-    with pytest.raises(RequestError, match="SQLite has no MD5"):
+    with pytest.raises(RequestError, match="SQLite has no function MD5"):
         export_split("t", "sqlite", {"method": "kfold", "key": "id"})
 
 
