@@ -1,7 +1,7 @@
 /*
 summary: >-
   the weight of the rows of the other class that each row scores above, ties counting one half, by
-  the score of a model and by that of the baseline
+  the score of a model and by the score of the baseline
 reference: DeLong, DeLong and Clarke-Pearson (1988), with weights
 */
 SELECT
