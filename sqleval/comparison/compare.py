@@ -98,6 +98,20 @@ def check_comparison(
         raise RequestError(f"by={options.model!r} is the column of model=, whose rows are compared")
     if data.source.once or (data.labels is not None and data.labels.once):
         raise RequestError("a comparison reads the rows more than once; collect the stream first")
+    _check_models(data, options)
+    for request in requests:
+        refuse_sum(request)
+        if request.average == PER_CLASS:
+            raise RequestError(
+                f"{format_request(request)}: a comparison needs one value per slice; name an "
+                "average, such as average='macro'"
+            )
+        test = choose_test(request, data, options.test, paired=options.paired)
+        _check_test(request, test, options)
+
+
+def _check_models(data: Input, options: Options) -> None:
+    """Raise if ``model=``, ``key=`` and ``paired=`` do not fit each other or the input."""
     if (options.model is None) != (options.key is None) and options.paired:
         raise RequestError("model= and key= go together; models of different rows: paired=False")
     if options.key is not None and not options.paired and not data.binding.classes:
@@ -114,32 +128,28 @@ def check_comparison(
         check_long(data.binding)
     if options.model is None:
         find_baseline([model for model, _ in data.binding.models], options.baseline)
-    for request in requests:
-        refuse_sum(request)
-        if request.average == PER_CLASS:
-            raise RequestError(
-                f"{format_request(request)}: a comparison needs one value per slice; name an "
-                "average, such as average='macro'"
-            )
-        test = choose_test(request, data, options.test, paired=options.paired)
-        if options.margin is not None and test in WITHOUT_MARGIN:
-            raise RequestError(
-                f"test={test!r} has no margin=; paired_t, bootstrap and jackknife have one"
-            )
-        is_one_sided = options.alternative != "two-sided"
-        if options.margin is not None and is_one_sided and request.header["direction"] == "none":
-            raise RequestError(
-                f"{format_request(request)}: neither higher nor lower is better, so that no model "
-                "is inferior; leave out alternative= to ask whether they are equivalent"
-            )
-        if is_one_sided and test in TWO_SIDED:
-            raise RequestError(
-                f"alternative={options.alternative!r}: test={test!r} is two-sided; others, and "
-                "over folds corrected_t, have an alternative"
-            )
-        if test == "bootstrap" and not options.replicates:
-            name = format_request(request)
-            raise RequestError(f"{name}: its test is the bootstrap, which needs replicates=")
+
+
+def _check_test(request: Request, test: str | None, options: Options) -> None:
+    """Raise if a metric's test does not fit ``margin=``, ``alternative=`` or ``replicates=``."""
+    if options.margin is not None and test in WITHOUT_MARGIN:
+        raise RequestError(
+            f"test={test!r} has no margin=; paired_t, bootstrap and jackknife have one"
+        )
+    is_one_sided = options.alternative != "two-sided"
+    if options.margin is not None and is_one_sided and request.header["direction"] == "none":
+        raise RequestError(
+            f"{format_request(request)}: neither higher nor lower is better, so that no model "
+            "is inferior; leave out alternative= to ask whether they are equivalent"
+        )
+    if is_one_sided and test in TWO_SIDED:
+        raise RequestError(
+            f"alternative={options.alternative!r}: test={test!r} is two-sided; others, and "
+            "over folds corrected_t, have an alternative"
+        )
+    if test == "bootstrap" and not options.replicates:
+        name = format_request(request)
+        raise RequestError(f"{name}: its test is the bootstrap, which needs replicates=")
 
 
 def refuse_sum(request: Request) -> None:

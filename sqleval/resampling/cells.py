@@ -243,12 +243,7 @@ def write_cells(
         is_rounded = "_is_large" if values.is_rounded else is_rounded
         is_pooled = "_is_large" if binding.state is None else is_pooled
         ctes |= _write_sizes(binding)
-        value_columns = {
-            name: sql
-            if sql == exact.items[name]
-            else f"CASE WHEN _is_large THEN {sql} ELSE {exact.items[name]} END"
-            for name, sql in value_columns.items()
-        }
+        value_columns = _write_by_size(values, exact)
     items = keys | block | value_columns | {"_is_rounded": is_rounded}
     items |= {"_weight": f"CASE WHEN NOT {is_pooled} THEN weight END"} if is_weighted else {}
     places = ", ".join(str(i) for i in range(1, len(items) + 1))
@@ -258,6 +253,16 @@ def write_cells(
         items |= {"mean": f"SUM({write_weight(binding)})", "_rows": "COUNT(*)"}
     condition = f"\nWHERE {write_weight(binding)} > 0"
     return write_with(ctes, select(items, f"FROM {home}{condition}\nGROUP BY {places}"))
+
+
+def _write_by_size(values: Values, exact: Values) -> dict[str, str]:
+    """Return the columns of values, rounded in large slices only."""
+    return {
+        name: sql
+        if sql == exact.items[name]
+        else f"CASE WHEN _is_large THEN {sql} ELSE {exact.items[name]} END"
+        for name, sql in values.items.items()
+    }
 
 
 def _write_weighted_draws(binding: Binding, weight: str) -> dict[str, str]:
