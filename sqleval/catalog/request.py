@@ -7,6 +7,7 @@ from typing import Any, cast
 from sqleval.catalog.calls import parse_call
 from sqleval.catalog.catalogue import Catalogue, builtin
 from sqleval.catalog.contract import Relation
+from sqleval.catalog.header import parse_range
 from sqleval.catalog.parameters import format_value
 from sqleval.catalog.tasks import TASKS, TaskFacts
 from sqleval.common.names import find_nearest
@@ -74,7 +75,8 @@ class Request:
         """The header of the metric's file, with the range and direction of this request."""
         header = self.relation.header
         if self.reduce in ("difference", "difference_to_all"):
-            return {**header, "direction": "lower", "range": "0 .. inf"}
+            low, high = parse_range(str(header.get("range") or ".."))
+            return {**header, "direction": "lower", "range": f"0 .. {high - low}"}
         if self.reduce == "ratio":
             # The ratio of two values of different sign may be any number.
             is_signed = str(header["range"]).startswith("-")

@@ -156,7 +156,9 @@ def _write_spread(folding: Folding) -> tuple[str, dict[str, str]]:
     """Compare the values of groups by their extremes. Undefined values are counted in the note."""
     value, reducer = folding.value, folding.substitution.reducer
     least, most = f"MIN({value})", f"MAX({value})"
-    is_finite = _write_finite_test(value)
+    # One value of several groups says nothing about their difference.
+    is_alone = f"COUNT({value}) = 1 AND COUNT(*) > 1"
+    is_finite = f"NOT ({is_alone}) AND {_write_finite_test(value)}"
     # The difference and the ratio of infinite values are undefined, and so is the ratio of zeros.
     values = {
         "smallest": least, "largest": most,
@@ -165,7 +167,8 @@ def _write_spread(folding: Folding) -> tuple[str, dict[str, str]]:
     }  # fmt: skip
     why = ""
     if reducer in ("difference", "ratio"):
-        why = f" WHEN NOT ({is_finite}) THEN '{_INFINITE}'"
+        why = f" WHEN {is_alone} THEN 'defined for one group only'"
+        why += f" WHEN NOT ({is_finite}) THEN '{_INFINITE}'"
     if reducer == "ratio":
         why += f" WHEN {most} = 0 THEN 'the largest value is 0'"
     note = _write_group_note(folding, value, why)

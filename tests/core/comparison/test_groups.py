@@ -95,13 +95,13 @@ def test_weights_clusters_conditions_and_rankings() -> None:
     clustered = compare(cluster="user")
     assert clustered["method"].str.starts_with("jackknife of different rows").all()
     where = compare(roles={"where": "area <> 'none'"})
-    assert where["model"].to_list() == ["s", "t"]
-    assert where["difference"].sum() == pytest.approx(0)
+    assert where["model"].to_list() == ["s"]  # of two groups, one comparison
+    assert where["p_adjusted"].to_list() == where["p_value"].to_list()
     ranking = {"score": "a", "qid": "q"}
     found = compare("ndcg", RANKED, groups="g", roles=ranking)
     values = [[*list_values(RANKED.filter(g=g), "a").values()] for g in "st"]
     expected = stats.ttest_ind(*values, equal_var=False)
-    assert found["p_value"].to_list() == pytest.approx([expected.pvalue] * 2, rel=1e-8)
+    assert found["p_value"].to_list() == pytest.approx([expected.pvalue], rel=1e-8)
 
 
 WRONG: list[tuple[dict[str, Any], type[Exception], str]] = [
@@ -135,3 +135,27 @@ def test_the_command(tmp_path: Path) -> None:
     assert [sentence.partition(" [")[0] for sentence in sentences] == texts
     done = run(*call, "--leaderboard", code=2)
     assert "--groups" in done.stderr
+
+
+def test_two_groups_are_one_comparison() -> None:
+    rows = pl.DataFrame(
+        {"y": [0, 1, 0, 1, 1, 1] * 20, "p": [0.1, 0.8, 0.6, 0.4, 0.9, 0.7] * 20}
+    ).with_columns(g=pl.Series(["a", "a", "a", "a", "c", "c"] * 20))
+    scan = sqleval.scan(rows, label="y", score="p", over="g")
+    compared = sqleval.scan(rows, label="y", score="p").compare("recall", groups="g").collect()
+    assert compared["model"].to_list() == ["a"]
+    assert compared["p_adjusted"].to_list() == compared["p_value"].to_list()
+    # Only one of the groups has negatives: its value alone is no difference of 0.
+    for text in ("false_positive_rate(reduce='difference')", "specificity(reduce='ratio')"):
+        alone = scan.evaluate(text).collect()
+        assert alone["value"].item() is None
+        assert alone["note"].item() == "defined for one group only"
+
+
+def test_the_interval_of_a_difference_keeps_to_its_range() -> None:
+    rows = pl.DataFrame({"y": [1] * 43, "p": ([0.9, 0.2] * 20) + [0.9, 0.1, 0.1]}).with_columns(
+        g=pl.Series(["a"] * 40 + ["b", "c", "c"])
+    )
+    scan = sqleval.scan(rows, label="y", score="p", over="g")
+    row = scan.evaluate("recall(reduce='difference')", ci=0.95).collect().row(0, named=True)
+    assert 0 <= row["low"] <= row["value"] <= row["high"] <= 1
