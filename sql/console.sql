@@ -495,7 +495,7 @@ CREATE OR REPLACE MACRO sqleval._auc_positions(classes) AS
     LIST_SUM(LIST_TRANSFORM(classes, LAMBDA _class, _position: _class * _position));
 
 -- The sum of the positions of the positives, minus the sum without negatives, is the number of
--- negatives below them. `negatives_first` and `positives_first` are two orders of equal scores;
+-- negatives below them. `negatives_first` and `positives_first` are two orders of equal scores:
 -- their mean counts a tied pair as half.
 CREATE OR REPLACE MACRO sqleval._auc_mean(negatives_first, positives_first) AS
     (

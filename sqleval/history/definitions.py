@@ -21,7 +21,7 @@ def write_definition(content: object, version: int) -> str:
     Examples
     --------
     >>> write_definition({"metric": "roc_auc", "input": {"label": "y"}}, 2)
-    'v2-5d17b4ee1'
+    'v2-4db22d5dc'
     """
     text = json.dumps(content, sort_keys=True, default=str)
     return f"{_MARK}{version}-{hashlib.sha256(text.encode()).hexdigest()}"[:DIGITS]

@@ -7,6 +7,7 @@ import click
 import polars as pl
 import pytest
 
+from sqleval.catalog import builtin, catalogue
 from sqleval.cli.main import sqleval
 from tests.support.commands import run
 from tests.support.lake import rows
@@ -100,7 +101,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_command(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     arguments, shown = COMMANDS[name]
     monkeypatch.chdir(folder)
+    monkeypatch.setattr(catalogue, "_added", [])
     done = run(*name.split(), *arguments)
+    if catalogue._added:
+        builtin.cache_clear()  # a folder of this test is none of the next one's
     assert shown in done.stdout + done.stderr
     for option, target in pairwise(arguments):
         assert option != "--output" or (folder / target).stat().st_size > 0

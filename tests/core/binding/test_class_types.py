@@ -89,5 +89,5 @@ def test_texts_beside_numbers_of_another_model_are_refused() -> None:
 
 def test_a_confusion_of_real_values_is_refused() -> None:
     rows = pl.DataFrame({"y": [0.1, 0.2], "c": [0.1, 0.3]})
-    with pytest.raises(RequestError, match=r"confusion\(\) is for classes.*'regression'"):
+    with pytest.raises(RequestError, match=r"confusion\(\) needs classes.*'regression'"):
         sqleval.scan(rows, label="y", prediction="c").confusion()

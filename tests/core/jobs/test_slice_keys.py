@@ -206,7 +206,7 @@ def test_states_keep_the_expression_of_a_key(tmp_path: Path) -> None:
     )  # fmt: skip
     folder = str(tmp_path / "states" / "*.parquet")
     assert sqleval.from_state(folder).evaluate("log_loss").collect()["n"].item() == 6 * 120
-    with pytest.raises(RequestError, match=r"by='band': some of .* by another expression"):
+    with pytest.raises(RequestError, match=r"by='band': some of .* have another expression"):
         sqleval.from_state(folder, by="band")
 
 
