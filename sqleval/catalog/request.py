@@ -214,6 +214,8 @@ def _check_reduce(
         )
     if average and not task.has_several_classes:
         raise RequestError(f"{name}: average= and reduce= both fold over=; leave one out")
+    if average == PER_CLASS:
+        raise RequestError(f"{name}: reduce= folds one value per group; name an average of classes")
 
 
 def _get_average_file(name: str, average: object, catalogue: Catalogue) -> tuple[str, Relation]:

@@ -93,7 +93,8 @@ def check_comparison(
         The columns of the result, which no slice key may be called.
     """
     check_options(options)
-    check_key_names((name for name in key_types if name != "model"), columns, "a comparison")
+    models = {"model"} if data.binding.models else set[str]()
+    check_key_names((name for name in key_types if name not in models), columns, "a comparison")
     if options.model is not None and options.model in list(key_types):
         raise RequestError(f"by={options.model!r} is the column of model=, whose rows are compared")
     if data.source.once or (data.labels is not None and data.labels.once):

@@ -92,7 +92,8 @@ def compare_resampled(
             cells = count_slices(
                 pairs.data, group, threshold, None, scored=scored, is_large=is_large
             )
-            if not jackknife and options.key is None:
+            # A cluster with rows of both models is drawn with all of them.
+            if not (jackknife or cells.is_clustered) and options.key is None:
                 cells = _number_by_model(cells, pairs.data.binding.keys[-1])
             keys = pairs.data.binding.keys
             named = {keys[-1]: "model"}

@@ -205,10 +205,11 @@ def _write_distance(folding: Folding) -> tuple[str, dict[str, str]]:
 def _write_integral(folding: Folding) -> tuple[str, dict[str, str]]:
     """Take the area under the values over a numeric key, by the trapezoid rule.
 
-    Groups with an undefined value or key are left out and counted in the note.
+    Groups with an undefined value, or a key that is NULL, NaN or infinite, are left out and counted
+    in the note.
     """
     (key,) = folding.substitution.supply.keys
-    value = f"CASE WHEN m.{key} IS NOT NULL THEN {folding.value} END"
+    value = f"CASE WHEN ABS(CAST(m.{key} AS DOUBLE)) <= {LARGEST} THEN {folding.value} END"
     keys = [f"m.{each}" for each in folding.keys]
     within = ", ".join([*keys, f"CASE WHEN {value} IS NULL THEN 1 ELSE 0 END"])
     place = f"CAST(m.{key} AS DOUBLE)"

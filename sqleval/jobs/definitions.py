@@ -212,14 +212,7 @@ def define_metrics(requests: Sequence[Request], roles: Mapping[str, Any], **othe
     """
     files = {file for each in requests for file in each.catalogue.list_files_below(each.name)}
     versions = {each.path.name: each.version for each in files}
-    named = {
-        # The order of several classes matters: the first one wins ties.
-        name: list(cast("dict[object, object]", value).items())
-        if isinstance(value, dict)
-        else value
-        for name, value in roles.items()
-        if value is not None
-    }
+    named = {name: _list_items(value) for name, value in roles.items() if value is not None}
     whole: dict[str, Any] = {
         "metrics": [request.format_request(each) for each in requests],
         "versions": {name: version for name, version in versions.items() if version > 1},
@@ -229,6 +222,14 @@ def define_metrics(requests: Sequence[Request], roles: Mapping[str, Any], **othe
     }
     content = {name: value for name, value in whole.items() if value not in (None, 0, [], {})}
     return write_definition(content, 1 + sum(version - 1 for version in versions.values()))
+
+
+def _list_items(value: object) -> object:
+    """Return mappings as lists: the order of classes matters, as the first one wins ties."""
+    if not isinstance(value, dict):
+        return value
+    items = cast("dict[object, object]", value).items()
+    return [[key, _list_items(each)] for key, each in items]
 
 
 def _is_ours(file: Relation) -> bool:

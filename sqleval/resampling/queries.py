@@ -98,9 +98,10 @@ def bind_queries(
     if None in cells.roles:
         frame = frame.rename({cells.roles[None]: name})
     else:
-        frame = frame.rename({column: model for model, column in cells.roles.items()}).unpivot(
-            list(cells.roles), index=[*by, *folds, "n"], variable_name="model", value_name=name
-        )
+        models = {column: model for model, column in cells.roles.items()}
+        frame = frame.unpivot(
+            list(models), index=[*by, *folds, "n"], variable_name="model", value_name=name
+        ).with_columns(pl.col("model").replace_strict(models, return_dtype=pl.String))
         by.append("model")
     frame = frame.with_columns(used=pl.lit(True))
     source = open_source(frame, name="_sqleval_rows")

@@ -159,3 +159,26 @@ def test_the_interval_of_a_difference_keeps_to_its_range() -> None:
     scan = sqleval.scan(rows, label="y", score="p", over="g")
     row = scan.evaluate("recall(reduce='difference')", ci=0.95).collect().row(0, named=True)
     assert 0 <= row["low"] <= row["value"] <= row["high"] <= 1
+
+
+def test_a_cluster_with_rows_of_two_groups_is_drawn_whole() -> None:
+    rng = np.random.default_rng(5)
+    effect = np.repeat(rng.normal(size=30), 16)
+    rows = pl.DataFrame(
+        {"u": np.repeat(np.arange(30), 16), "g": ["a", "b"] * 240, "y": [1] * 480}
+    ).with_columns(p=pl.Series((effect + rng.normal(size=480) > 0).astype(int)))
+    scan = sqleval.scan(rows, label="y", prediction="p")
+    tests = ("jackknife", "bootstrap")
+    widths: list[float] = []
+    for test in tests:
+        options: dict[str, Any] = {"groups": "g", "cluster": "u", "test": test}
+        row = scan.compare("accuracy", **options).collect().row(0, named=True)
+        widths.append(row["high"] - row["low"])
+    # Drawn for each side by itself, clusters would give an interval more than twice as wide.
+    assert widths[1] == pytest.approx(widths[0], rel=0.15)
+
+
+def test_a_key_called_model_is_refused() -> None:
+    scan = sqleval.scan(ROWS.with_columns(model="area"), label="y", score="a", by="model")
+    with pytest.raises(RequestError, match="model"):
+        scan.compare("accuracy", groups="g")
