@@ -104,14 +104,17 @@ def write_with(ctes: Mapping[str, str], query: str) -> str:
     return f"WITH {bodies}\n{query}"
 
 
-#: Quoted text, in which a backslash may escape a character.
-_QUOTED = r"\"(?:[^\"]|\"\")*\"|`[^`]*`|'(?:[^']|'')*'"
-_ESCAPED = r"\"(?:[^\"]|\"\")*\"|`[^`]*`|'(?:[^'\\]|''|\\[\s\S])*'"
-#: Quoted text, or else a line between parentheses that stand on lines of their own.
-_SHORT_PARENTHESES = {
-    has_escapes: re.compile(rf"({quoted})|\(\n *((?:{quoted}|[^\n\"'`])*)\n *\)")
-    for has_escapes, quoted in ((False, _QUOTED), (True, _ESCAPED))
+#: Comments, and quoted text, in which a backslash may escape a character. The quantifiers give
+#: nothing back: doubled quotes could else be matched in exponentially many ways.
+_COMMENT = r"--[^\n]*|/\*[\s\S]*?\*/"
+_QUOTED = {
+    has_escapes: re.compile(
+        rf"{_COMMENT}|\"(?:[^\"]|\"\")*+\"|`[^`]*`|'(?:[^'{escape}]|''{more})*+'"
+    )
+    for has_escapes, escape, more in ((False, "", ""), (True, r"\\", r"|\\[\s\S]"))
 }
+#: A line between parentheses, which stand at the end of the line before and alone on the next one.
+_SHORT_PARENTHESES = re.compile(r"\(\n *([^\n]*)\n *\)")
 
 
 def join_parentheses(sql: str, *, has_escapes: bool = False, width: int = 80) -> str:
@@ -130,13 +133,24 @@ def join_parentheses(sql: str, *, has_escapes: bool = False, width: int = 80) ->
     --------
     >>> print(join_parentheses("a AND (\n  b > 1\n)"))
     a AND (b > 1)
+    >>> join_parentheses("'(\n  quoted\n)'")
+    "'(\n  quoted\n)'"
     """
+    quoted: list[str] = []
+
+    def hide(match: re.Match[str]) -> str:
+        quoted.append(match[0])
+        return f"\0{len(quoted) - 1}\0"
+
+    def show(text: str) -> str:
+        return re.sub("\0(\\d+)\0", lambda match: quoted[int(match[1])], text)
 
     def join(match: re.Match[str]) -> str:
-        is_short = not match[1] and "\n" not in match[2] and len(match[2]) <= width
-        return f"({match[2]})" if is_short else match[0]
+        content = show(match[1])
+        is_short = "\n" not in content and "--" not in content and len(content) <= width
+        return f"({match[1]})" if is_short else match[0]
 
-    pattern = _SHORT_PARENTHESES[has_escapes]
-    while (joined := pattern.sub(join, sql)) != sql:
-        sql = joined
-    return sql
+    hidden = _QUOTED[has_escapes].sub(hide, sql)
+    while (joined := _SHORT_PARENTHESES.sub(join, hidden)) != hidden:
+        hidden = joined
+    return show(hidden)
