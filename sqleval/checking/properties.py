@@ -158,8 +158,7 @@ def check_slices(rows: Rows, metrics: Sequence[str], key: str) -> Wrong:
 
 def repeat(frame: pl.DataFrame, column: str) -> pl.DataFrame:
     """Return each row as often as a column says."""
-    repeated = frame.select(pl.all().repeat_by(column)).explode(frame.columns, empty_as_null=False)
-    return repeated.filter(pl.col(column) > 0)
+    return frame.select(pl.all().repeat_by(column)).explode(frame.columns, empty_as_null=False)
 
 
 def check_repeats(rows: Rows, metrics: Sequence[str], role: str, column: str) -> Wrong:

@@ -175,12 +175,8 @@ def compare_models(data: Input, requests: Sequence[Request], options: Options) -
 def _compare_groups(
     data: Input, requests: Sequence[Request], options: Options, groups: str
 ) -> pl.DataFrame:
-    """Return the comparison of every group with all other rows.
-
-    Two groups are one comparison: that of the first group with the second.
-    """
+    """Return the comparison of every group with all other rows."""
     divided = divide_groups(data, groups)
-    divided = dict(list(divided.items())[:1]) if len(divided) == 2 else divided
     parts = [
         note_folds(measure_differences(pairs, requests, options, warn=i == 0)).with_columns(
             model=pl.lit(group), baseline=pl.lit(OTHERS)

@@ -36,6 +36,8 @@ def check_groups(data: Input, groups: str, *, others: bool) -> None:
 def divide_groups(data: Input, groups: str) -> dict[str, Pairs]:
     """Return, for each group, a pair of models: the group's rows, and all other rows as baseline.
 
+    Two groups are one comparison: that of the first one.
+
     Raises
     ------
     DataError
@@ -44,7 +46,8 @@ def divide_groups(data: Input, groups: str) -> dict[str, Pairs]:
     column = find_model(data, groups, "groups")
     binding, name = data.binding, f"r.{quote(column.name)}"
     divided: dict[str, Pairs] = {}
-    for group in list_models(data, column, "groups"):
+    names = list_models(data, column, "groups")
+    for group in names[:1] if len(names) == 2 else names:
         side = (
             f"CASE WHEN CAST({name} AS VARCHAR) = {write_literal(group)} "
             f"THEN '{_GROUP}' ELSE '{_REST}' END AS {_SIDE}"

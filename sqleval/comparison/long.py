@@ -52,7 +52,10 @@ def list_models(data: Input, column: Column, option: str = "model") -> list[str]
     statement = f"SELECT {name} AS model FROM {binding.relation} AS s{where}\nGROUP BY 1"
     models = _reading(data, column.name).run(statement)["model"].sort()
     if models.null_count():
-        raise DataError(f"{option}={column.name!r} is NULL in some rows, and each row needs one")
+        raise DataError(
+            f"{option}={column.name!r} is NULL in some rows, and each row needs "
+            "one; where= (--where) leaves these rows out"
+        )
     if len(models) < 2:
         only = f" but {models.item()!r}" if len(models) else ""
         raise DataError(f"{option}={column.name!r} has no value{only}; two {plural} are compared")
