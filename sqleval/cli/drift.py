@@ -8,13 +8,8 @@ import click
 
 from sqleval.cli.confinement import allow_sources
 from sqleval.cli.controls import CONTROL
-from sqleval.cli.options import (
-    OUTPUT,
-    add_options,
-    parse_sets,
-    parse_slice_keys,
-    show_progress,
-)
+from sqleval.cli.options import OUTPUT, add_options, show_progress
+from sqleval.cli.parsing import parse_sets, parse_slice_keys
 from sqleval.cli.stdin import open_stdin
 
 _SAMPLES = [

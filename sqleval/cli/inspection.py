@@ -8,13 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sqleval.cli.options import (
-    OUTPUT,
-    SOURCE,
-    add_options,
-    check_source,
-    parse_columns,
-)
+from sqleval.cli.options import OUTPUT, SOURCE, add_options, check_source
+from sqleval.cli.parsing import parse_columns
 from sqleval.cli.screen import print_rendered
 from sqleval.cli.stdin import open_stdin
 from sqleval.common.visible import show_controls

@@ -5,15 +5,8 @@ from typing import Any
 
 import click
 
-from sqleval.cli.options import (
-    CI,
-    METRIC,
-    OUTPUT,
-    ROLES,
-    add_options,
-    parse_names,
-    read_source,
-)
+from sqleval.cli.options import CI, METRIC, OUTPUT, ROLES, add_options, read_source
+from sqleval.cli.parsing import parse_names
 
 _FOLD = click.option(
     "--fold", multiple=True, metavar="A,B", default=("repeat,fold",), show_default=True,

@@ -9,17 +9,8 @@ import click
 from sqleval.cli.confinement import allow_output, allow_sources
 from sqleval.cli.controls import CONTROL
 from sqleval.cli.formats import DATABASES
-from sqleval.cli.options import (
-    CI,
-    METRIC,
-    OUTPUT,
-    ROLES,
-    SLICES,
-    add_options,
-    parse_names,
-    parse_sets,
-    scan_source,
-)
+from sqleval.cli.options import CI, METRIC, OUTPUT, ROLES, SLICES, add_options, scan_source
+from sqleval.cli.parsing import parse_names, parse_sets
 from sqleval.cli.screen import print_message
 from sqleval.common.counts import format_row_count
 from sqleval.errors import RequestError

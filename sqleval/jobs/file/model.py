@@ -8,25 +8,24 @@ from datetime import timedelta
 from pathlib import Path, PurePath
 from typing import Any, Literal
 
-from pydantic import Field, PrivateAttr, ValidationInfo, field_validator, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic import Field, PrivateAttr, model_validator
 
 from sqleval.binding.binding import Definition, Task
 from sqleval.catalog.roles import list_arguments
 from sqleval.catalog.tasks import has_several_classes, may_have_two_classes
-from sqleval.jobs.file.fields import Environment, RoleKeys, Span, TaskName, allow_one, allow_text
+from sqleval.jobs.file.fields import Environment, Span, allow_one, allow_text
 from sqleval.jobs.file.gate_checks import check_gates
 from sqleval.jobs.file.parts import (
     Arrival,
     Baseline,
     Gate,
     History,
-    Labels,
     Notification,
     Outputs,
     Period,
     States,
 )
+from sqleval.jobs.file.row_keys import RowKeys
 from sqleval.jobs.file.slices import check_slices, find_expressions, list_key_sets
 from sqleval.sources.database.naming import find_database, write_sqlite_url
 from sqleval.sources.stores import expand_home, is_remote, split_kind
@@ -35,73 +34,9 @@ from sqleval.sources.stores import expand_home, is_remote, split_kind
 _ROW_KEYS = ("source", "positive", "nulls", "task", "labels", "engine", "states")
 
 
-class Job(RoleKeys):
+class Job(RowKeys):
     """A job: the evaluation of predictions, period by period."""
 
-    name: str = Field(
-        pattern=r"^[\w.-]+$",
-        description="Name of the job in the history, of letters, digits, _, . and -.",
-    )
-    from_state: str | list[str] | None = Field(
-        default=None,
-        description="Path, pattern or folder of states, instead of a source and its roles.",
-    )
-    source: str | list[str] | None = Field(
-        default=None,
-        validate_default=True,
-        description="Path, pattern or folder of the predictions, or a table of a lake or database.",
-    )
-    label: str | None = Field(default=None, description="Column of the truth.")
-    score: str | dict[str | int, str | dict[str | int, str]] | None = Field(
-        default=None, description="Column of the score; model: column; model: {class: column}."
-    )
-    prediction: str | dict[str | int, str] | None = Field(
-        default=None, description="Predicted class or value, or name: column for several models."
-    )
-    weight: str | None = Field(default=None, description="Column of sampling weights.")
-    counts: str | dict[str, str] | None = Field(
-        default=None,
-        description="Column of the number of rows that a row stands for, or the columns of tp, fp, "
-        "fn and tn that the metrics read.",
-    )
-    qid: str | None = Field(default=None, description="Column of the query of a ranked row.")
-    positive: str | int | float | bool | None = Field(default=None, description="Positive label.")
-    threshold: float | None = Field(default=None, description="Positive when score >= threshold.")
-    where: str | None = Field(
-        default=None,
-        description="SQL condition on columns of the source; the zone of its session is UTC.",
-    )
-    nulls: Literal["error", "drop"] = Field(
-        default="error", description="Rows with a missing value: an error, or left out."
-    )
-    common: bool = Field(
-        default=False, description="With nulls: drop, only the rows that all models have."
-    )
-    task: TaskName | None = Field(
-        default=None, description="Task; by default it follows from the columns."
-    )
-    engine: str | None = Field(
-        default=None,
-        description="Engine that evaluates the rows: spark, sail or sc://host:port; by default "
-        "DuckDB.",
-    )
-    verify: bool = Field(
-        default=False,
-        description="Check the page checksums of local Parquet files before they are evaluated.",
-    )
-    labels: Labels | None = Field(
-        default=None, description="Labels from a second source, which may arrive later."
-    )
-    expected: bool = Field(
-        default=False,
-        description="Store expected metrics of periods that are over while their labels mature; "
-        "the scores must be calibrated probabilities.",
-    )
-    storage: dict[str, str | bool] = Field(
-        default_factory=dict[str, str | bool],
-        description="Options of the object store of s3://, gs:// and az:// sources: anonymous, "
-        "endpoint, region, account. Keys come from the environment.",
-    )
     by: str | list[str] | dict[str, str] = Field(
         default_factory=list,
         description="Slice keys: one result per combination of values; or NAME: SQL expression.",
@@ -178,15 +113,6 @@ class Job(RoleKeys):
         """Set the job file, in whose folder relative paths start, and return the job."""
         self._file = file
         return self
-
-    @field_validator("source")
-    @classmethod
-    def _check_source(cls, source: str | list[str] | None, info: ValidationInfo) -> Any:
-        if source is None and info.data.get("from_state") is None:
-            raise PydanticCustomError("missing", "a job needs a source or from_state")
-        if source == []:
-            raise PydanticCustomError("empty", "the list of paths is empty")
-        return source
 
     @model_validator(mode="before")
     @classmethod

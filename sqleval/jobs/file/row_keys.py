@@ -1,0 +1,89 @@
+"""The keys of a job file that describe its rows: the source, its roles and options."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field, ValidationInfo, field_validator
+from pydantic_core import PydanticCustomError
+
+from sqleval.jobs.file.fields import RoleKeys, TaskName
+from sqleval.jobs.file.parts import Labels
+
+
+class RowKeys(RoleKeys):
+    """The rows of a job, and how they are bound."""
+
+    name: str = Field(
+        pattern=r"^[\w.-]+$",
+        description="Name of the job in the history, of letters, digits, _, . and -.",
+    )
+    from_state: str | list[str] | None = Field(
+        default=None,
+        description="Path, pattern or folder of states, instead of a source and its roles.",
+    )
+    source: str | list[str] | None = Field(
+        default=None,
+        validate_default=True,
+        description="Path, pattern or folder of the predictions, or a table of a lake or database.",
+    )
+    label: str | None = Field(default=None, description="Column of the truth.")
+    score: str | dict[str | int, str | dict[str | int, str]] | None = Field(
+        default=None, description="Column of the score; model: column; model: {class: column}."
+    )
+    prediction: str | dict[str | int, str] | None = Field(
+        default=None, description="Predicted class or value, or name: column for several models."
+    )
+    weight: str | None = Field(default=None, description="Column of sampling weights.")
+    counts: str | dict[str, str] | None = Field(
+        default=None,
+        description="Column of the number of rows that a row stands for, or the columns of tp, fp, "
+        "fn and tn that the metrics read.",
+    )
+    qid: str | None = Field(default=None, description="Column of the query of a ranked row.")
+    positive: str | int | float | bool | None = Field(default=None, description="Positive label.")
+    threshold: float | None = Field(default=None, description="Positive when score >= threshold.")
+    where: str | None = Field(
+        default=None,
+        description="SQL condition on columns of the source; the zone of its session is UTC.",
+    )
+    nulls: Literal["error", "drop"] = Field(
+        default="error", description="Rows with a missing value: an error, or left out."
+    )
+    common: bool = Field(
+        default=False, description="With nulls: drop, only the rows that all models have."
+    )
+    task: TaskName | None = Field(
+        default=None, description="Task; by default it follows from the columns."
+    )
+    engine: str | None = Field(
+        default=None,
+        description="Engine that evaluates the rows: spark, sail or sc://host:port; by default "
+        "DuckDB.",
+    )
+    verify: bool = Field(
+        default=False,
+        description="Check the page checksums of local Parquet files before they are evaluated.",
+    )
+    labels: Labels | None = Field(
+        default=None, description="Labels from a second source, which may arrive later."
+    )
+    expected: bool = Field(
+        default=False,
+        description="Store expected metrics of periods that are over while their labels mature; "
+        "the scores must be calibrated probabilities.",
+    )
+    storage: dict[str, str | bool] = Field(
+        default_factory=dict[str, str | bool],
+        description="Options of the object store of s3://, gs:// and az:// sources: anonymous, "
+        "endpoint, region, account. Keys come from the environment.",
+    )
+
+    @field_validator("source")
+    @classmethod
+    def _check_source(cls, source: str | list[str] | None, info: ValidationInfo) -> Any:
+        if source is None and info.data.get("from_state") is None:
+            raise PydanticCustomError("missing", "a job needs a source or from_state")
+        if source == []:
+            raise PydanticCustomError("empty", "the list of paths is empty")
+        return source
