@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from sqleval.common.columns import Column
 from sqleval.common.names import find_nearest
 from sqleval.errors import RequestError, SourceError
+
+#: Characters that are rare in names and frequent in expressions.
+_OPERATORS = re.compile(r"[()\[\]'+*/<>=]")
 
 Columns = Mapping[str, Column]
 
@@ -32,6 +36,8 @@ def find_column(columns: Columns, name: str, role: str, where: str) -> Column:
     advice = ""
     if role == "by" and "(" in name:
         advice = f"; an expression needs a name: by={{'key': {name!r}}} (--by NAME=SQL)"
+    elif _OPERATORS.search(name):
+        advice = "; nor is it an expression in SQL"
     raise RequestError(
         f"{role}={name!r}: no such column in {where}{find_nearest(name, columns)} "
         f"(columns: {shown}){advice}"

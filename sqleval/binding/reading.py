@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 from sqleval.binding.binding import Task
 from sqleval.binding.canonical import make_canonical, parse_number, parse_truth_value
-from sqleval.catalog.roles import ROLES, name_argument
+from sqleval.catalog.roles import name_argument
 from sqleval.catalog.tasks import TASKS
 from sqleval.common.columns import FRACTIONS, NO_TYPE, NUMBERS, TEXTS, WHOLE, Column, Form, Kind
-from sqleval.common.sql_text import Scalar, quote
+from sqleval.common.sql_text import Scalar, write_name
 from sqleval.errors import RequestError
 
 #: The columns of several models or classes, by name.
@@ -241,17 +241,13 @@ def refuse_nested(role: str, column: Column) -> None:
     """Raise if a column that must have one value per row has lists or structs."""
     if column.kind != "nested":
         return
-    name, what = (
-        quote(column.name),
-        f"{name_argument(role)}={column.name!r} is {column.type}, and must be one value",
-    )
-    if column.type.endswith("]") and ROLES[role].values == "label":
-        raise RequestError(
-            f"{what} in each row; evaluate several labels one at a time, each as the truth value "
-            f"list_contains({name}, 'a') in query= (--query)"
-        )
+    role, name = name_argument(role), write_name(column.name)
+    what = f"{role}={column.name!r} is {column.type}, and must be one value in each row"
     value = f"{name}[1]" if column.type.endswith("]") else f"{name}.field"
-    raise RequestError(f"{what} in each row; take one in query= (--query), such as {value}")
+    if column.type.endswith("]") and role in ("label", "prediction"):
+        value = f"list_contains({name}, 'a')"
+        what += "; evaluate several labels one at a time, each as a truth value"
+    raise RequestError(f'{what}; write {role}="{value}" (--{role} "{value}")')
 
 
 def _check_families(columns: Sequence[Column]) -> None:

@@ -98,10 +98,14 @@ def parse_slice_keys(by: Mapping[str, str], columns: Columns, where: str) -> lis
         sql = quote(text) if text in columns else text
         tree, used = check_expression(sql, columns, where, "by", _INTERVALS)
         key = _parse_intervals(name, text, tree, used) or SliceKey(name, _write(tree), used)
-        read = [columns[column] for column in used if column in columns]
-        has_singles = any(each.kind == "float32" or each.has_singles for each in read)
-        keys.append(key._replace(has_singles=has_singles))
+        keys.append(key._replace(has_singles=reads_singles(used, columns)))
     return keys
+
+
+def reads_singles(used: Sequence[str], columns: Columns) -> bool:
+    """Whether one of the columns of an expression holds FLOAT values."""
+    read = [columns[column] for column in used if column in columns]
+    return any(each.kind == "float32" or each.has_singles for each in read)
 
 
 def _write(tree: exp.Expr) -> str:

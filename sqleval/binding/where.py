@@ -71,9 +71,10 @@ def _check(
     except (SqlglotError, TypeError, ValueError) as error:  # the last two are sqlglot's own too
         raise RequestError(f"{role}={text!r} is not SQL: {_describe_syntax(error)}") from error
     if len(parsed) != 1 or not isinstance(parsed[0], exp.Condition):
-        what = {"where": "condition, such as \"carrier = 'AA'\""}.get(
-            role, "expression, such as \"date_trunc('month', day)\""
-        )
+        what = {
+            "where": "condition, such as \"carrier = 'AA'\"",
+            "by": "expression, such as \"date_trunc('month', day)\"",
+        }.get(role, 'expression, such as "1 - p"')
         raise RequestError(f"{role}={text!r} must be one {what}")
     tree = parsed[0]
     if tree.find(exp.Query, exp.AggFunc, exp.Window, exp.Placeholder, exp.Parameter, exp.Table):
@@ -88,12 +89,9 @@ def _check(
             f"{role}={text!r} may not hold {forbidden}: allowed are operators, and functions of "
             "values such as lower() and date_trunc()"
         )
-    folded = {name.casefold(): name for name in columns}
     used: list[str] = []
     for column in list(tree.find_all(exp.Column)):
-        name = column.name if column.name in columns else folded.get(column.name.casefold())
-        if name is None or column.table:
-            name = column.sql() if column.table else column.name
+        name, fields = _split_fields(column, columns)
         try:
             used.append(find_column(columns, name, role, where).name)
         except RequestError as error:
@@ -102,9 +100,26 @@ def _check(
             raise RequestError(
                 f"{error}; a text stands in quotes: {write_literal(name)}"
             ) from error
-        column.set("this", exp.to_identifier(name, quoted=True))
-        column.set("table", exp.to_identifier("s"))
+        qualified = exp.column(exp.to_identifier(name, quoted=True), table="s")
+        read = exp.Dot.build([qualified, *fields]) if fields else qualified
+        tree = read if column is tree else tree
+        column.replace(read)
     return tree, tuple(dict.fromkeys(used))
+
+
+def _split_fields(column: exp.Column, columns: Columns) -> tuple[str, list[exp.Identifier]]:
+    """Return the name of a column, and the fields of a struct that are read from it."""
+    folded = {name.casefold(): name for name in columns}
+
+    def find(name: str) -> str | None:
+        return name if name in columns else folded.get(name.casefold())
+
+    first, *rest = column.parts
+    name = find(first.name)
+    if name is not None and rest:
+        fields = [exp.to_identifier(part.name, quoted=True) for part in rest]
+        return name, fields
+    return name or (column.sql() if rest else column.name), []
 
 
 def keep_nan(sql: str, columns: Columns) -> str:

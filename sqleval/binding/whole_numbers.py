@@ -1,6 +1,6 @@
 """Keeps fractions in CSV and JSON columns whose first rows are whole numbers."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from sqleval.binding.binding import Binding
@@ -14,12 +14,19 @@ from sqleval.sources.source import Source
 WHOLE_BEFORE = "holds whole numbers in the first rows, and a fraction below them: "
 
 
-def read_numbers_exactly(source: Source, columns: Columns, binding: Binding) -> Source:
+def read_numbers_exactly(
+    source: Source,
+    columns: Columns,
+    binding: Binding,
+    computed: Mapping[str, Sequence[str]] | None = None,
+) -> Source:
     """Return a source that reads the numbers of CSV and JSON files without rounding.
 
     If the first rows of a column hold whole numbers, the engine would round 0.7 to 1 in later rows.
-    Scores are therefore read as DOUBLE. In a class, a key or a slice, a fraction is an error.
+    Scores are therefore read as DOUBLE. In a class, a key, a slice or an expression, a fraction is
+    an error. ``computed`` has the columns that each expression reads.
     """
+    computed = computed or {}
     bound = [(role, column) for role, column in binding.roles if not binding.cells]
     bound += [(binding.model_role, column) for column in binding.mapped_columns]
     bound += [("count", column) for _, column in binding.cells]
@@ -30,10 +37,11 @@ def read_numbers_exactly(source: Source, columns: Columns, binding: Binding) -> 
     # These uses show or compare the column unchanged.
     others = {column.name for column in (*binding.by, *binding.over)} | {*binding.where_columns}
     others |= {column.name for role, column in bound if role not in numeric}
+    others |= {name for read in computed.values() for name in read}
     whole = [
         column
         for name, column in columns.items()
-        if name in used | others and column.kind == "integer"
+        if name in used | others and name not in computed and column.kind == "integer"
     ]
     if not source.text_reader or not whole:
         return source

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sqleval.cli.options import OUTPUT, SOURCE, add_options, check_source
-from sqleval.cli.parsing import parse_columns
+from sqleval.cli.parsing import parse_columns, split_name
 from sqleval.cli.screen import print_rendered
 from sqleval.cli.stdin import open_stdin
 from sqleval.common.visible import show_controls
@@ -119,7 +119,7 @@ def inspect(
     check_source(source, query)
     for name in ("score", "prediction"):
         # Several columns without names are not models, but can be inspected.
-        if any("=" in text for text in roles[name]):
+        if any(split_name(text)[0] for text in roles[name]):
             roles[name] = parse_columns(roles[name], name)
     findings = inspect_source(open_stdin(source), query=query, **roles)
     if format_ in (None, "table") and output is None:

@@ -119,6 +119,8 @@ def _create_role_options(*, is_key: bool) -> list[Any]:
 #: Options for the columns and for the rows that are used.
 COLUMNS = [
     *_create_role_options(is_key=False),
+    click.option("--classes", metavar="A,B,C",
+        help="Class at each place of a list or array of scores; needless if labels are places."),
     click.option("--by", multiple=True, metavar="A,B|NAME=SQL",
         help="Slice keys: one result per combination of values. NAME=SQL is an expression, such as "
         "month=\"date_trunc('month', day)\", \"age=cut(age, [18, 65])\" or \"size=qcut(n, 4)\"."),
@@ -248,7 +250,7 @@ def refuse_dialect(dialect: str | None) -> None:
 
 def read_roles(roles: Mapping[str, Any]) -> dict[str, Any]:
     """Return the roles as `sqleval.scan` takes them."""
-    texts = [part.strip() for text in roles["counts"] for part in text.split(",")]
+    texts = parse_names(roles["counts"])
     score = parse_columns(roles["score"], "score")
     if has_several_classes(roles["task"]) and isinstance(score, dict):
         score = nest_classes(score)
@@ -258,6 +260,7 @@ def read_roles(roles: Mapping[str, Any]) -> dict[str, Any]:
         "over": parse_names(roles["over"]),
         "sets": parse_sets(roles["sets"]),
         "counts": parse_columns(texts, "counts"),
+        "classes": parse_names([roles["classes"]]) if roles["classes"] is not None else None,
         "score": score,
         "prediction": parse_columns(roles["prediction"], "prediction"),
     }

@@ -6,27 +6,68 @@ from typing import Any
 
 from sqleval.errors import RequestError
 
+#: A word before "=" is a name; so is any other text before "=" and the name of a column.
+_NAMED = (
+    re.compile(r"([\w.+-]+)=(?!=)(.*)", re.DOTALL),
+    re.compile(r"(?![\w.\s]*[<>!]=)(.*[^\s=])=([\w.-]+)", re.DOTALL),
+)
+
+
+def split_name(text: str) -> tuple[str | None, str]:
+    """Return the name and the column of NAME=COLUMN; no name for a column or an expression.
+
+    Examples
+    --------
+    >>> split_name("a=x / 10"), split_name("on time=p_late"), split_name("outcome = 'won'")
+    (('a', 'x / 10'), ('on time', 'p_late'), (None, "outcome = 'won'"))
+    """
+    match = next(filter(None, (pattern.fullmatch(text) for pattern in _NAMED)), None)
+    return (match[1], match[2]) if match else (None, text)
+
 
 def parse_columns(texts: Sequence[str], role: str) -> str | dict[Any, str] | None:
     """Return one COLUMN, or a dict of several NAME=COLUMN."""
     if not texts:
         return None
-    if len(texts) == 1 and "=" not in texts[0]:
+    pairs = [split_name(text) for text in texts]
+    names = [name for name, _ in pairs if name is not None]
+    if len(texts) == 1 and not names:
         return texts[0]
-    pairs = [text.partition("=") for text in texts]
-    if not all(separator for _, separator, _ in pairs):
+    if len(names) < len(pairs):
         raise RequestError(
             f"several --{role} need names: --{role} NAME=COLUMN --{role} NAME=COLUMN"
         )
-    names = [name for name, _, _ in pairs]
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise RequestError(f"--{role} names {twice!r} twice")
-    return {name: column for name, _, column in pairs}
+    return dict(zip(names, (column for _, column in pairs), strict=True))
+
+
+def split_commas(text: str) -> list[str]:
+    """Return the parts of a text between commas that no bracket or quote encloses.
+
+    Examples
+    --------
+    >>> split_commas("a, round(b, 1), 'c,d'")
+    ['a', 'round(b, 1)', "'c,d'"]
+    """
+    parts, depth, quote = [""], 0, ""
+    for char in text:
+        if char == "," and not depth and not quote:
+            parts.append("")
+            continue
+        parts[-1] += char
+        if quote:
+            quote = "" if char == quote else quote
+        elif char in "'\"":
+            quote = char
+        else:
+            depth += (char in "([") - (char in ")]")
+    return [part.strip() for part in parts]
 
 
 def parse_names(texts: Sequence[str]) -> list[str]:
     """Return the names of ``--by a,b --by c``."""
-    return [name.strip() for text in texts for name in text.split(",")]
+    return [name for text in texts for name in split_commas(text)]
 
 
 def parse_slice_keys(texts: Sequence[str]) -> list[str] | dict[str, str]:

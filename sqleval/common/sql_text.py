@@ -23,6 +23,11 @@ def quote(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
+def write_name(name: str) -> str:
+    """Return a column's name in SQL, in quotes only if it needs them."""
+    return name if re.fullmatch(r"[a-zA-Z_]\w*", name) else quote(name)
+
+
 def write_literal(text: str) -> str:
     """Return ``text`` as a SQL string literal."""
     return "'" + text.replace("'", "''") + "'"

@@ -69,6 +69,9 @@ DUCKDB_NODES = (
 _COMPILED = (
     exp.NullSafeEQ, exp.IsInf, exp.Concat, exp.Distinct, exp.Sign, exp.StddevSamp,
 )  # fmt: skip
+#: Places of lists and fields of structs, and the dialects whose own form sqlglot writes for them.
+_NESTED = (exp.Bracket, exp.Dot)
+_DIALECTS_WITH_LISTS = frozenset({"spark", "databricks", "trino"})
 _DOUBLE_FUNCTIONS = (exp.Sqrt, exp.Ln, exp.Exp, exp.Pow, exp.CovarPop)
 _SAME_TYPE = (
     exp.Paren, exp.Neg, exp.Sum, exp.Abs, exp.Max, exp.Min, exp.Avg, exp.Floor, exp.Ceil,
@@ -239,7 +242,7 @@ def find_problems(query: exp.Expr, *, duckdb: bool = False) -> Iterator[tuple[ex
 
 @cache
 def _list_portable(dialect: str) -> frozenset[type]:
-    nodes = (*ALLOWED, *_COMPILED)
+    nodes = (*ALLOWED, *_COMPILED, *(_NESTED if dialect in _DIALECTS_WITH_LISTS else ()))
     return frozenset((*nodes, *DUCKDB_NODES) if dialect == "duckdb" else nodes)
 
 
@@ -269,8 +272,8 @@ def find_unportable(condition: str, dialect: str) -> str | None:
     return None
 
 
-def check_condition(where: str, dialect: str) -> None:
-    """Refuse a condition that engines do not read alike.
+def check_condition(where: str, dialect: str, role: str = "where") -> None:
+    """Refuse a condition, or the expression of a role, that engines do not read alike.
 
     Raises
     ------
@@ -280,10 +283,10 @@ def check_condition(where: str, dialect: str) -> None:
     unportable = find_unportable(where, dialect)
     if unportable is not None:
         raise RequestError(
-            f"where={where!r}: {unportable} is not read alike by all engines; use a view of the "
+            f"{role}={where!r}: {unportable} is not read alike by all engines; use a view of the "
             "table"
         )
     tree = _parse_condition(where) if dialect == "sqlite" else None
     for node in tree.find_all(exp.DataType) if tree is not None else ():
         if node.this in exp.DataType.TEMPORAL_TYPES:
-            raise RequestError(f"where={where!r}: SQLite has no {node.sql()}; compare texts")
+            raise RequestError(f"{role}={where!r}: SQLite has no {node.sql()}; compare texts")

@@ -26,6 +26,7 @@ from sqleval.compiler.bins import Bins, write_bin
 from sqleval.engines.embedded import embedded
 from sqleval.errors import DataError, RequestError
 from sqleval.frontend.binding import bind_source, check_has_rows
+from sqleval.frontend.computing import Described, compute_roles
 from sqleval.frontend.first_values import FirstValues
 from sqleval.frontend.from_state import create_state_predictions
 from sqleval.frontend.predictions import Predictions
@@ -281,6 +282,8 @@ def _bind_rows(
     for role, column in named.items():
         if not isinstance(column, str):
             raise RequestError(f"{role}={column!r} must be the name of one column")
+    described = compute_roles(Described(opened, columns), named, embedded())
+    opened, columns = described.source, described.columns
     for role, column in named.items():
         find_column(columns, column, role, opened.label)  # The error then names the right role.
     _refuse_quantiles(roles["by"], columns, opened.label)
@@ -308,7 +311,7 @@ def _bind_rows(
         positive=positive,
         positive_as_written=written,
     )
-    exact = read_numbers_exactly(predictions.source, columns, binding)
+    exact = read_numbers_exactly(predictions.source, columns, binding, described.computed)
     if exact != predictions.source:
         exact, columns = embedded().describe(exact)
         role_columns = tuple((role, columns[column.name]) for role, column in role_columns)

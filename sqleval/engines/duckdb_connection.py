@@ -14,6 +14,7 @@ from typing import Any
 
 import duckdb
 
+from sqleval.binding.vectors import OTHER_LENGTH
 from sqleval.binding.whole_numbers import WHOLE_BEFORE
 from sqleval.common.sql_text import quote, write_literal
 from sqleval.engines.confinement import confinement
@@ -185,6 +186,8 @@ def _convert_by_class(error: Exception, about: str) -> SqlevalError:
             "types = {'y': 'DOUBLE'}), or read_json(..., columns = {...})"
         )
         return DataError(f"{about}: {text[text.index('column ') :]}; {advice}")
+    if OTHER_LENGTH in text:
+        return DataError(f"{about}: {text[text.index('score=') :]}")
     if isinstance(error, (duckdb.ConversionException, duckdb.OutOfRangeException)):
         return DataError(f"a value of {about} cannot be used: {text}")
     if isinstance(error, (duckdb.BinderException, duckdb.CatalogException, duckdb.ParserException)):

@@ -158,11 +158,16 @@ def _put_names(
         if isinstance(item, exp.Alias):
             alias = names.get(item.alias) or parse_identifier(item.alias, "duckdb")
             item.set("alias", alias.copy())
-    for node in list(tree.find_all(exp.Table, exp.Column)):
+    for node in [each for each in tree.find_all(exp.Table, exp.Column) if not each.is_star]:
         if isinstance(node, exp.Table) and node.name in tables:
             table = tables[node.name].copy()
             table.set("alias", node.args["alias"])
             node.replace(table)
-        elif isinstance(node, exp.Column) and node.this.quoted and node.name in names:
+        elif (
+            isinstance(node, exp.Column)
+            and not node.is_star
+            and node.this.quoted
+            and node.name in names
+        ):
             node.set("this", names[node.name].copy())
     return tree

@@ -8,12 +8,14 @@ from typing import Any, NamedTuple, cast
 
 from sqleval.binding.arguments import check_level
 from sqleval.binding.binding import Binding, Nulls, Task, list_columns_read
+from sqleval.binding.expressions import is_expression, list_texts, map_texts, parse_role
 from sqleval.binding.model_columns import Named, has_classes_of_models
 from sqleval.binding.roles import bind, take_common_rows
+from sqleval.binding.slice_keys import SliceKey, add_slice_keys
 from sqleval.catalog import request
 from sqleval.catalog.catalogue import builtin
 from sqleval.catalog.request import Request
-from sqleval.catalog.roles import ROLES, must_be_finite
+from sqleval.catalog.roles import ROLES, list_arguments, must_be_finite
 from sqleval.catalog.tasks import TASKS, find_tasks
 from sqleval.common.columns import NUMBERS, Column
 from sqleval.common.sql_text import Scalar
@@ -132,15 +134,44 @@ def _bind_table(
     if TASKS[task].has_several_classes and isinstance(score, Mapping):
         roles["score"] = _parse_classes(cast("Mapping[Any, Any]", score))
     roles |= {"task": task, "positive": _parse_positive(roles["positive"])}
+    roles, keys = _compute_roles(roles, dialect)
     columns = _UnknownColumns(_list_numeric_columns(task, roles))
     late = Source(_LABELS, label="the labels") if labels is not None else None
     if roles["where"] is not None:
         portable.check_condition(roles["where"], dialect)
     table = Source(_INPUT, label="the table")
+    if keys:
+        table = add_slice_keys(table, {}, keys, dialect)
     is_common = roles.pop("common", False)
     binding = bind(table, columns, labels=late, label_columns=columns, **roles)
     binding = replace(binding, dialect=dialect)
     return take_common_rows(binding) if is_common else binding
+
+
+def _compute_roles(roles: dict[str, Any], dialect: str) -> tuple[dict[str, Any], list[SliceKey]]:
+    """Return the roles with a name for each expression, and the columns to compute.
+
+    Every engine can write the name: the words of the expression.
+    """
+    if roles.pop("classes", None) is not None:
+        raise RequestError(
+            "classes= (--classes) needs the types of the table, which is not read; name the score "
+            'of each class: --score a="p[1]" --score b="p[2]"'
+        )
+    everything = _UnknownColumns(())
+    keys: dict[str, SliceKey] = {}
+    for argument in list_arguments():
+        for text in filter(is_expression, list_texts(roles.get(argument))):
+            portable.check_condition(text, dialect, argument)
+            key = parse_role(text, everything, "the table", argument)
+            keys[text] = key._replace(name="_".join(["", *re.findall(r"\w+", text)]))
+    named = {
+        argument: map_texts(value, lambda text: keys[text].name if text in keys else text)
+        if argument in list_arguments()
+        else value
+        for argument, value in roles.items()
+    }
+    return named, [*keys.values()]
 
 
 def _describe_unusable_rows(binding: Binding) -> str:
@@ -196,6 +227,7 @@ def export_statement(
     label: str | None = None,
     score: Named = None,
     prediction: str | Mapping[Scalar, str] | None = None,
+    classes: Sequence[Scalar] | None = None,
     weight: str | None = None,
     counts: str | Mapping[str, str] | None = None,
     qid: str | None = None,
@@ -235,6 +267,8 @@ def export_statement(
         ``positive`` are cast to DOUBLE; the other columns are used as they are.
     on : str, optional
         As for `sqleval.scan`.
+    classes : sequence, optional
+        Refused, because a list of scores is known by its type.
     positive : scalar, optional
         The positive value of the label; ``true`` for a column of truth values.
     where : str, optional
@@ -261,6 +295,7 @@ def export_statement(
     """
     roles: dict[str, Any] = {
         "label": label, "score": score, "prediction": prediction, "weight": weight,
+        "classes": classes,
         "counts": counts, "qid": qid, "by": by, "sets": sets, "over": over, "role": role,
         "positive": positive, "threshold": threshold, "where": where, "nulls": nulls, "on": on,
         "task": task, "common": common, **further,

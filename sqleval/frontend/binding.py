@@ -2,12 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 from sqleval.binding.binding import Binding
-from sqleval.binding.lookup import Columns
-from sqleval.binding.roles import bind, take_common_rows
-from sqleval.binding.slice_keys import SliceKey, add_slice_keys, parse_slice_keys
+from sqleval.binding.roles import take_common_rows
 from sqleval.binding.where import check_condition, find_partition_conditions, keep_nan
 from sqleval.binding.whole_numbers import read_numbers_exactly
 from sqleval.catalog.catalogue import Catalogue, builtin
@@ -17,10 +15,18 @@ from sqleval.dialects import portable
 from sqleval.engines.base import Engine
 from sqleval.engines.embedded import embedded
 from sqleval.engines.types import find_key_types
-from sqleval.errors import DataError, EngineError, RequestError, SourceError, SqlevalError
+from sqleval.errors import DataError, EngineError, RequestError, SourceError
+from sqleval.frontend.computing import (
+    Described,
+    compute_roles,
+    compute_slice_keys,
+    describe,
+    find_reason,
+)
 from sqleval.frontend.first_values import FirstValues
 from sqleval.frontend.predictions import Predictions
 from sqleval.frontend.texts import advise_on_texts
+from sqleval.frontend.vectors import expand_vectors
 from sqleval.sources.frames import load_relation
 from sqleval.sources.source import Source
 
@@ -51,14 +57,16 @@ def bind_source(
     where, expressions = roles.get("where"), ()
     if labels is None:
         source = _choose_files(source, where, engine)
-    described = _describe(source, labels, engine)
+    described = describe(source, labels, engine)
     if described.labels is not None:
         source, labels = load_relation(described.source), load_relation(described.labels)
         described = described._replace(source=source, labels=labels)
     if isinstance(by := roles.get("by"), Mapping):
         names = cast("Mapping[str, str]", by)
-        described, expressions = _compute_slice_keys(described, names, where, engine)
+        described, expressions = compute_slice_keys(described, names, where, engine)
         roles = {**roles, "by": list(names)}
+    described = compute_roles(described, roles, engine)
+    described, roles = expand_vectors(described, roles, engine)
     roles = {**roles, "look": FirstValues(described.source, described.labels, engine).read}
     try:
         binding = described.bind(roles)
@@ -84,40 +92,19 @@ def bind_source(
     return create_predictions(binding, described.source, described.labels, catalogue, engine)
 
 
-class _Described(NamedTuple):
-    """The sources of an input, with their columns."""
-
-    source: Source
-    columns: Columns
-    labels: Source | None = None
-    late: Columns | None = None
-
-    def bind(self, roles: Mapping[str, Any]) -> Binding:
-        """Return the binding of roles."""
-        return bind(self.source, self.columns, labels=self.labels, label_columns=self.late, **roles)
-
-
-def _describe(source: Source, labels: Source | None, engine: Engine) -> _Described:
-    source, columns = engine.describe(source)
-    if labels is None:
-        return _Described(source, columns)
-    labels, late = engine.describe(labels)
-    return _Described(source, columns, labels, late)
-
-
-def _read_exactly(described: _Described, binding: Binding, engine: Engine) -> _Described:
+def _read_exactly(described: Described, binding: Binding, engine: Engine) -> Described:
     """Return sources that read numbers as they are; the same ones where they do."""
-    source, columns, labels, late = described
-    exact = read_numbers_exactly(source, columns, binding)
-    exact_labels = labels and read_numbers_exactly(labels, late or {}, binding)
+    source, columns, labels, late, computed = described
+    exact = read_numbers_exactly(source, columns, binding, computed)
+    exact_labels = labels and read_numbers_exactly(labels, late or {}, binding, computed)
     if (exact, exact_labels) == (source, labels):
         return described
-    return _describe(exact, exact_labels, engine)
+    return describe(exact, exact_labels, engine)._replace(computed=computed)
 
 
 def _apply_condition(
-    described: _Described, binding: Binding, written: str, engine: Engine
-) -> tuple[_Described, Binding]:
+    described: Described, binding: Binding, written: str, engine: Engine
+) -> tuple[Described, Binding]:
     """Let the engine check the condition, and let the source read only the rows that it keeps."""
     source, where = described.source, binding.where
     assert where is not None
@@ -131,11 +118,6 @@ def _apply_condition(
     if engine.dialect == "duckdb":
         binding = replace(binding, where=keep_nan(where, described.columns))
     return described._replace(source=source), binding
-
-
-def find_reason(error: SqlevalError) -> str:
-    """Return the engine's message, without the statement that may follow it."""
-    return error.reason or str(error.__cause__ or error).split("\n\n")[0]
 
 
 def _choose_files(source: Source, where: str | None, engine: Engine) -> Source:
@@ -155,52 +137,6 @@ def _choose_files(source: Source, where: str | None, engine: Engine) -> Source:
     except (EngineError, DataError) as error:
         raise RequestError(f"where={where!r}: {find_reason(error)}") from error
     return select([place for (place,) in places])
-
-
-def _compute_slice_keys(
-    described: _Described, by: Mapping[str, str], where: str | None, engine: Engine
-) -> tuple[_Described, tuple[tuple[str, str], ...]]:
-    """Return the source with the expressions of ``by=`` as columns, and their SQL."""
-    source, columns = described[:2]
-    keys = [
-        _find_edges(key, source, columns, where, engine) if key.intervals else key
-        for key in parse_slice_keys(by, columns, source.label)
-    ]
-    if not keys:
-        return described, ()
-    try:
-        source, computed = engine.describe(add_slice_keys(source, columns, keys, engine.dialect))
-    except (EngineError, SourceError) as error:
-        raise RequestError(f"by={dict(by)!r}: {find_reason(error)}") from error
-    expressions = tuple((key.name, key.describe()) for key in keys)
-    return described._replace(source=source, columns={**computed, **columns}), expressions
-
-
-def _find_edges(
-    key: SliceKey, source: Source, columns: Columns, where: str | None, engine: Engine
-) -> SliceKey:
-    """Return a key with ends that divide the rows into intervals of about equal size."""
-    if source.once:
-        raise RequestError(
-            f"by={key.name!r}: qcut() reads the rows to find its ends, but {source.label} can be "
-            "read only once; give the ends with cut()"
-        )
-    condition, used = "TRUE", ()
-    if where is not None:
-        condition, used = check_condition(where, columns, source.label)
-        condition = keep_nan(condition, columns) if engine.dialect == "duckdb" else condition
-    shares = ", ".join(map(repr, key.shares))
-    number = f"CAST({key.sql} AS DOUBLE)"
-    finite = f"ISFINITE({number})"
-    statement = (
-        f"SELECT QUANTILE_DISC({number}, [{shares}]) FROM {source.relation} AS s "
-        f"WHERE ({condition}) AND {finite}"
-    )
-    objects = source.objects(list(dict.fromkeys([*key.columns, *used])))
-    ((edges,),) = engine.rows(statement, {}, [source], objects)
-    if not edges:
-        raise RequestError(f"by={key.name!r}: qcut() found no number in {source.label}")
-    return key._replace(edges=tuple(dict.fromkeys(edges)))
 
 
 def check_has_rows(source: Source, engine: Engine) -> None:

@@ -15,6 +15,7 @@ from sqleval.catalog.catalogue import Catalogue, builtin
 from sqleval.common.columns import Column
 from sqleval.engines.base import Engine
 from sqleval.errors import RequestError
+from sqleval.frontend.computing import compute_roles, describe
 from sqleval.resampling.cells import Input
 from sqleval.sources.source import Source
 
@@ -99,16 +100,21 @@ def create_input(bound: Bound, cluster: str | None) -> Input:
     if bound.binding.is_expected:
         raise RequestError("expected= has no intervals or tests: they need labelled rows")
     rows, column = (bound, None) if cluster is None else bind_cluster(bound, cluster)
-    return Input(rows.binding, bound.source, bound.labels, bound.engine, column)
+    return Input(rows.binding, rows.source, rows.labels, bound.engine, column)
 
 
 def bind_cluster(bound: Bound, cluster: str) -> tuple[Bound, Column]:
-    """Return the predictions and the column of their clusters.
+    """Return the predictions and the column of their clusters, which may be an expression.
 
     With ``nulls="drop"``, rows without a cluster are left out; else the cells raise for them.
     """
-    _, columns = bound.engine.describe(bound.source)
-    column = find_column(columns, cluster, "cluster", bound.source.label)
+    described = describe(bound.source, None, bound.engine)
+    described = compute_roles(described, {"cluster": cluster}, bound.engine)
+    source = described.source
+    column = find_column(described.columns, cluster, "cluster", source.label)
+    if source is not bound.source:
+        binding = replace(bound.binding, relation=source.relation)
+        bound = replace(bound, source=source, binding=binding)
     if bound.binding.nulls != "drop":
         return bound, column
     roles = (*bound.binding.roles, ("cluster", column))

@@ -36,6 +36,7 @@ def scan(
     # Any, because type checkers do not accept a dict with text keys as a mapping of other keys.
     score: str | Mapping[Any, str] | None = None,
     prediction: str | Mapping[Any, str] | None = None,
+    classes: Sequence[Any] | None = None,
     weight: str | None = None,
     counts: str | Mapping[str, str] | None = None,
     qid: str | None = None,
@@ -64,6 +65,10 @@ def scan(
 ) -> Predictions:
     """Bind columns of a source to roles; only the types of the columns are read.
 
+    A role is a column, or a SQL expression over the columns of a row: ``label="outcome = 'won'"``,
+    ``score="1 - p_no"``, ``score="probability.values[2]"``. A text that equals a column's name is
+    that column. Expressions are checked like ``where=``.
+
     Parameters
     ----------
     source : path, frame or table
@@ -82,8 +87,13 @@ def scan(
         The score; larger means more positive. A mapping from model to column compares models
         under the key ``model``; with ``task="multiclass"`` it maps class to column. Several models
         of several classes map model to class to column, ``{"a": {0: "a_0", 1: "a_1"}, "b": ...}``.
+        A column of lists, arrays or structs (also Spark's vectors) has a score for each class. Of
+        two classes, the score of the positive one is read.
     prediction : str or mapping, optional
         The predicted class or value; for binary, ``score >= threshold`` if left out.
+    classes : sequence, optional
+        The class at each place of a list or array of scores. Labels that are whole numbers from 0
+        need none, because they are the places. The fields of a struct are classes by themselves.
     weight : str, optional
         Sampling weights, 0 or more: of a survey, of importance sampling or of costs. Intervals and
         tests depend on their variation, not on their scale. The largest weight of a slice must lie
@@ -195,6 +205,7 @@ def scan(
         "label": label,
         "score": score,
         "prediction": prediction,
+        "classes": classes if classes is None else [convert_scalar(each) for each in classes],
         "weight": weight,
         "counts": counts,
         "qid": qid,

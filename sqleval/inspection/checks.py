@@ -7,7 +7,7 @@ from dataclasses import replace
 from sqleval.catalog.roles import ROLES
 from sqleval.common.columns import is_float, is_number
 from sqleval.common.counts import format_row_count
-from sqleval.common.sql_text import write_scalar
+from sqleval.common.sql_text import write_name, write_scalar
 from sqleval.inspection.choosing import Inspection
 from sqleval.inspection.columns import Facts, read_rows
 from sqleval.inspection.findings import (
@@ -16,7 +16,6 @@ from sqleval.inspection.findings import (
     format_share,
     list_first,
     problem,
-    write_name,
 )
 
 #: The number of label values that are listed; further ones are counted.

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from sqleval.binding.reading import Reading, read_label, read_task
 from sqleval.catalog.tasks import TASKS, TaskFacts
-from sqleval.common.sql_text import quote
+from sqleval.common.sql_text import quote, write_name
 from sqleval.engines.embedded import embedded
 from sqleval.errors import DataError, RequestError
 from sqleval.frontend.first_values import FirstValues
@@ -20,7 +20,6 @@ from sqleval.inspection.findings import (
     format_share,
     list_first,
     problem,
-    write_name,
 )
 from sqleval.inspection.names import match_classes, match_models, name_models
 from sqleval.inspection.rules import MOST_CLASSES, Candidates, find, is_named_score

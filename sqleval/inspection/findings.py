@@ -1,11 +1,8 @@
 """Defines a finding of an inspection, and formats its texts."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
-
-from sqleval.common.sql_text import quote
 
 #: The largest number of columns that are named as alternatives.
 MOST_OTHERS = 5
@@ -53,11 +50,6 @@ def format_share(part: float, whole: float) -> str:
     """Return a share in percent, with two significant digits."""
     percent = 100 * part / whole if whole else 0.0
     return f"{percent:.3g} %" if percent > 99 else f"{percent:.2g} %"
-
-
-def write_name(name: str) -> str:
-    """Return a column's name in SQL, in quotes only if it needs them."""
-    return name if re.fullmatch(r"[a-zA-Z_]\w*", name) else quote(name)
 
 
 def format_number(value: object) -> str:

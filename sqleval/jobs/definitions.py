@@ -68,6 +68,7 @@ def read_roles(job: Job) -> dict[str, Any]:
     named = {name: getattr(job, name) for name in _ROLES}
     # Unused options and roles are left out, so that stored definitions stay valid.
     named |= {"common": True} if job.common else {}
+    named |= {"classes": job.classes} if job.classes is not None else {}
     added = ((name, getattr(job, name)) for name in list_added_arguments())
     named |= {name: column for name, column in added if column is not None}
     return named | {"expected": True} if job.is_expectation else named

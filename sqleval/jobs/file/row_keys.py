@@ -34,6 +34,9 @@ class RowKeys(RoleKeys):
     prediction: str | dict[str | int, str] | None = Field(
         default=None, description="Predicted class or value, or name: column for several models."
     )
+    classes: list[str | int | float | bool] | None = Field(
+        default=None, description="Class at each place of a list or array of scores."
+    )
     weight: str | None = Field(default=None, description="Column of sampling weights.")
     counts: str | dict[str, str] | None = Field(
         default=None,

@@ -70,9 +70,11 @@ def test_lists_are_refused() -> None:
         ):
             sqleval.scan(rows, label="y", prediction="p", task=task)
     several = rows.with_columns(z=pl.lit(1), s=[0.5], t=pl.struct(a=0.5))
-    for score, value in (("s", r"\[1\]"), ("t", ".field")):
-        with pytest.raises(RequestError, match=f'take one in query= .*such as "{score}"{value}'):
+    for score, value in (("s", r"s\[1\]"), ("t", "t.a")):
+        with pytest.raises(RequestError, match=f"one score in each row; write score='{value}'"):
             sqleval.scan(several, label="z", score=score)
+    with pytest.raises(RequestError, match=r'write weight="s\[1\]" \(--weight "s\[1\]"\)'):
+        sqleval.scan(several, label="z", score="s[1]", weight="s")
 
 
 def test_truth_values_are_relevance() -> None:

@@ -1,0 +1,154 @@
+"""Replaces a column of lists, arrays or structs in ``score=`` by a column per class."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, cast
+
+from sqleval.binding.expressions import list_texts, map_texts
+from sqleval.binding.slice_keys import SliceKey
+from sqleval.binding.vectors import Vector, find_vector, name_classes
+from sqleval.catalog.tasks import TASKS
+from sqleval.common.columns import Column
+from sqleval.common.sql_text import Scalar
+from sqleval.engines.base import Engine
+from sqleval.errors import RequestError
+from sqleval.frontend.computing import Described, add_computed
+from sqleval.frontend.first_values import FirstValues
+
+#: The name of a column with the number of scores of a row.
+_LENGTH = "_sqleval_length"
+#: The positive class of two by default, and its texts.
+_POSITIVE = ("1", "1.0", "true")
+
+
+def expand_vectors(
+    described: Described, roles: Mapping[str, Any], engine: Engine
+) -> tuple[Described, dict[str, Any]]:
+    """Return the input and its roles with a column for each score of a vector.
+
+    Of two classes without ``task="multiclass"``, only the score of the positive class is bound.
+
+    Raises
+    ------
+    RequestError
+        If ``classes=`` does not fit the vectors, or there are none.
+    """
+    roles = dict(roles)
+    classes = cast("Sequence[Scalar] | None", roles.pop("classes", None))
+    texts = list_texts(roles.get("score"))
+    columns = {text: described.columns[text] for text in texts if text in described.columns}
+    found = {text: find_vector(text, column) for text, column in columns.items()}
+    vectors = {text: vector for text, vector in found.items() if vector is not None}
+    _check_classes(classes)
+    if not vectors:
+        if classes is not None:
+            raise RequestError(
+                "classes= (--classes) names the places of a list, array or struct of scores, and "
+                f"score={roles.get('score')!r} has one number in each row"
+            )
+        return described, roles
+    named = _Named(described, roles, engine, classes)
+    by_text = {text: named.list_scores(vector) for text, vector in vectors.items()}
+    for text, scores in by_text.items():
+        if len(scores) == 1:
+            only = next(iter(scores.values())).name
+            raise RequestError(f"score={text!r} has one score in each row; write score={only!r}")
+    keys = [key for scores in by_text.values() for key in scores.values()]
+    task = roles.get("task")
+    if all(len(scores) == 2 for scores in by_text.values()) and (
+        task is None or TASKS[task].has_two_classes
+    ):
+        chosen = {text: _choose_positive(each, roles) for text, each in by_text.items()}
+        keys = [key for key in keys if key.name in chosen.values()]
+        roles["score"] = map_texts(roles["score"], lambda text: chosen.get(text, text))
+    else:
+        columns_of = {
+            text: {name: key.name for name, key in scores.items()}
+            for text, scores in by_text.items()
+        }
+        roles["score"] = map_texts(roles["score"], lambda text: columns_of.get(text, text))
+        roles["task"] = task or "multiclass"
+    if taken := next((key.name for key in keys if key.name in described.columns), None):
+        raise RequestError(f"score= needs the name {taken!r}, which is a column; rename it")
+    return add_computed(described, keys, [], engine), roles
+
+
+def _check_classes(classes: Sequence[Scalar] | None) -> None:
+    """Raise `RequestError` if there is no class, or a class has two places."""
+    if classes is not None and not classes:
+        raise RequestError("classes= (--classes) names no class")
+    texts = [str(each) for each in classes or ()]
+    if twice := next((each for each in texts if texts.count(each) > 1), None):
+        raise RequestError(f"classes= (--classes) names {twice} twice")
+
+
+def _choose_positive(scores: Mapping[Scalar, SliceKey], roles: Mapping[str, Any]) -> str:
+    """Return the column of the positive class of two."""
+    positive = roles.get("positive")
+    if positive is None:
+        default = next((name for name in scores if str(name).lower() in _POSITIVE), None)
+        name = list(scores)[1] if default is None else default
+        return scores[name].name
+    for name, key in scores.items():
+        if str(name) == str(positive):
+            return key.name
+    shown = " and ".join(map(repr, scores))
+    raise RequestError(
+        f"positive={positive!r} is none of the classes {shown} of score=; name the class of each "
+        "place with classes= (--classes A,B)"
+    )
+
+
+class _Named(NamedTuple):
+    """An input whose vectors get the names of their classes."""
+
+    described: Described
+    roles: Mapping[str, Any]
+    engine: Engine
+    classes: Sequence[Scalar] | None
+
+    def list_scores(self, vector: Vector) -> dict[Scalar, SliceKey]:
+        """Return the computed column of each class of a vector."""
+        if vector.fields:
+            if self.classes is not None and {*map(str, self.classes)} != {*vector.fields}:
+                raise RequestError(
+                    f"score={vector.text!r} has the fields {', '.join(vector.fields)}, which name "
+                    "its classes; leave out classes="
+                )
+            return {field: vector.write_field(field) for field in vector.fields}
+        size = vector.size or (0 if self.classes is not None else self._read_size(vector))
+        names = name_classes(vector, self.classes, self._find_label(), size, self._read_labels)
+        if size and len(names) != size:
+            raise RequestError(
+                f"score={vector.text!r} has {size} scores in each row, and classes= names "
+                f"{len(names)}: {', '.join(map(str, names))}"
+            )
+        dialect = self.engine.dialect
+        return {
+            name: vector.write_score(place, len(names), dialect) for place, name in enumerate(names)
+        }
+
+    def _find_label(self) -> Column | None:
+        label, late = self.roles.get("label"), self.described.late
+        columns = self.described.columns if late is None else late
+        return columns.get(label) if isinstance(label, str) else None
+
+    def _read_labels(self) -> list[object]:
+        """Return the first values of the label."""
+        label, source = self._find_label(), self.described.labels or self.described.source
+        if label is None:
+            return []
+        first = FirstValues(source, None, self.engine)
+        return first.read(None, None, (), [("label", label)])[0]
+
+    def _read_size(self, vector: Vector) -> int:
+        """Return the largest number of scores in the first rows."""
+        length = SliceKey(_LENGTH, vector.write_length(self.engine.dialect), (vector.text,))
+        with_length = add_computed(self.described._replace(labels=None), [length], [], self.engine)
+        first = FirstValues(with_length.source, None, self.engine)
+        lengths = first.read(None, None, (), [("score", Column(_LENGTH, "BIGINT"))])[0]
+        if not lengths:
+            raise RequestError(
+                f"score={vector.text!r} has no scores in the first rows; name the class of each "
+                "place with classes= (--classes A,B,C)"
+            )
+        return max(int(str(each)) for each in lengths)
