@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from sqleval.binding.model_columns import merge_columns
+from sqleval.binding.model_columns import merge_models
 from sqleval.catalog.roles import list_further
 from sqleval.catalog.tasks import TASKS, TaskFacts
 from sqleval.common.columns import Column
@@ -151,6 +151,11 @@ class Binding:
         several classes, a score column for each of ``classes``.
     model_role : str
         The role that ``models`` fill.
+    predictions : tuple of Column
+        If each of ``models`` has scores and a prediction, their prediction columns in this order.
+    thresholds : tuple of float
+        If each of ``models`` has a threshold, their thresholds in this order; a prediction is then
+        computed from the model's score.
     classes : tuple of (Scalar, Column)
         For a multi-class task, each class and its score column; with ``models``, a column that
         stands for the columns of all models (see `model_columns.merge_columns`).
@@ -196,6 +201,8 @@ class Binding:
     cells: tuple[tuple[str, Column], ...] = ()
     models: tuple[tuple[str, tuple[Column, ...]], ...] = ()
     model_role: str = "score"
+    predictions: tuple[Column, ...] = ()
+    thresholds: tuple[float, ...] = ()
     classes: tuple[tuple[Scalar, Column], ...] = ()
     positive: Scalar | None = None
     positive_as_written: str = ""
@@ -222,8 +229,11 @@ class Binding:
         """Each role and its column; with several models, the first one's name and all types."""
         models: dict[str, Column] = {}
         if self.models and not self.classes:
-            columns = self.mapped_columns
-            models[self.model_role] = merge_columns(columns)._replace(name=columns[0].name)
+            models[self.model_role] = merge_models([column for _, (column,) in self.models])
+        if self.predictions:
+            models["prediction"] = merge_models(self.predictions)
+        if self.thresholds:
+            models["prediction"] = Column("prediction", "TINYINT")
         return {**dict(self.roles), **models}
 
     @property
@@ -334,15 +344,18 @@ class Binding:
     @property
     def score_columns(self) -> tuple[Column, ...]:
         """The columns of the score: one, one per model, or one per class."""
-        if self.classes or (self.model_role == "score" and self.models):
+        if self.models and self.model_role == "score":
+            return tuple(column for _, columns in self.models for column in columns)
+        if self.classes:
             return self.mapped_columns
         return (self.role["score"],) if "score" in self.role else ()
 
     @property
     def mapped_columns(self) -> tuple[Column, ...]:
-        """The user's columns of several models or classes."""
+        """The user's columns of several models or classes; predictions beside scores are last."""
         if self.models:
-            return tuple(column for _, columns in self.models for column in columns)
+            columns = (column for _, columns in self.models for column in columns)
+            return (*columns, *self.predictions)
         return tuple(column for _, column in self.classes)
 
     @property

@@ -1,9 +1,10 @@
 """Reads the columns of several models or classes from ``score=`` or ``prediction=``."""
 
 from collections.abc import Mapping, Sequence
-from typing import Literal, NamedTuple, cast
+from typing import Any, Literal, NamedTuple, TypeVar, cast
 
 from sqleval.common.columns import Column, is_float
+from sqleval.common.names import find_nearest
 from sqleval.common.numbers import is_real_number
 from sqleval.common.sql_text import Scalar
 from sqleval.errors import RequestError
@@ -12,12 +13,13 @@ from sqleval.errors import RequestError
 Named = str | Mapping[Scalar, str] | Mapping[str, Mapping[Scalar, str]] | None
 _ByName = Mapping[Scalar, object]
 _ByModel = Mapping[Scalar, Mapping[Scalar, str]]
+_Value = TypeVar("_Value", str, float)
 
 _FORM = "score={'a': {class: column, ...}, 'b': {class: column, ...}} (--score a.CLASS=COLUMN)"
 
 
 class ModelColumns(NamedTuple):
-    """The columns that ``score=`` or ``prediction=`` names.
+    """The columns that ``score=`` and ``prediction=`` name.
 
     Attributes
     ----------
@@ -28,11 +30,19 @@ class ModelColumns(NamedTuple):
         another.
     models : tuple of str
         The models, if each has a column per class; otherwise empty.
+    predictions : tuple of str
+        The column of each model's prediction, if ``names`` are scores and there are both.
     """
 
     role: Literal["score", "prediction"] = "score"
     names: tuple[tuple[Scalar, str], ...] = ()
     models: tuple[str, ...] = ()
+    predictions: tuple[str, ...] = ()
+
+    @property
+    def model_names(self) -> tuple[str, ...]:
+        """The models, or the classes of a single model."""
+        return self.models or tuple(str(name) for name, _ in self.names)
 
 
 def find_model_columns(score: Named, prediction: Named) -> ModelColumns:
@@ -41,30 +51,62 @@ def find_model_columns(score: Named, prediction: Named) -> ModelColumns:
     Raises
     ------
     RequestError
-        If both roles name several columns, or the models do not have the same classes.
+        If the models of both roles differ, or the models do not have the same classes.
 
     Examples
     --------
     >>> find_model_columns({"a": {0: "a_0", 1: "a_1"}, "b": {1: "b_1", 0: "b_0"}}, None).names
     ((0, 'a_0'), (1, 'a_1'), (0, 'b_0'), (1, 'b_1'))
     """
-    if isinstance(score, Mapping) and isinstance(prediction, Mapping):
-        raise RequestError("score= and prediction= cannot both name several columns")
     for role, named in (("score", score), ("prediction", prediction)):
-        if isinstance(named, Mapping):
-            if not named:
-                raise RequestError(f"{role}= is an empty mapping")
-            role = "score" if role == "score" else "prediction"
-            if not has_classes_of_models(named):
-                return ModelColumns(role, tuple(cast("Mapping[Scalar, str]", named).items()))
-            if role == "prediction" or prediction is not None:
-                raise RequestError(
-                    "prediction= is one column per model, and score= names several classes of "
-                    "several models: their predictions are the classes with the highest score; "
-                    f"leave out prediction= and write {_FORM}"
-                )
-            return _find_classes_of_models(cast("_ByName", named))
-    return ModelColumns()
+        if isinstance(named, Mapping) and not named:
+            raise RequestError(f"{role}= is an empty mapping")
+    if has_classes_of_models(prediction) or (
+        has_classes_of_models(score) and isinstance(prediction, str)
+    ):
+        raise RequestError(
+            "prediction= is one column per model, prediction={'a': column, 'b': column}, beside "
+            f"the scores of several classes, {_FORM}; without it, a prediction is the class with "
+            "the highest score"
+        )
+    if not isinstance(score, Mapping):
+        named = cast("Mapping[Scalar, str]", prediction if isinstance(prediction, Mapping) else {})
+        return ModelColumns("prediction" if named else "score", tuple(named.items()))
+    scores = ModelColumns("score", tuple(cast("Mapping[Scalar, str]", score).items()))
+    if has_classes_of_models(score):
+        scores = _find_classes_of_models(cast("_ByName", score))
+    if not isinstance(prediction, Mapping):
+        return scores
+    decided = order_by_model("prediction", cast("Mapping[Scalar, str]", prediction), scores)
+    return scores._replace(predictions=decided)
+
+
+def order_by_model(
+    role: str, named: Mapping[Any, _Value], scores: ModelColumns
+) -> tuple[_Value, ...]:
+    """Return what ``prediction=`` or ``threshold=`` gives each model, in the order of the scores.
+
+    Raises
+    ------
+    RequestError
+        If they do not name the models of ``score=``.
+    """
+    values, models = {str(name): value for name, value in named.items()}, scores.model_names
+    if not models or scores.role != "score":
+        raise RequestError(
+            f"{role}= names the models {', '.join(values)}, and score= names none: "
+            "score={'a': column, 'b': column} (--score a=COLUMN --score b=COLUMN)"
+        )
+    for one, has, other, names in (
+        ("score=", models, f"{role}=", values.keys()), (f"{role}=", values.keys(), "score=", models)
+    ):  # fmt: skip
+        if missing := [name for name in has if name not in names]:
+            shown = ", ".join(map(repr, missing))
+            near = find_nearest(missing[0], [name for name in names if name not in has])
+            raise RequestError(
+                f"{other} lacks {shown}, which {one} names{near}; both name the same models"
+            )
+    return tuple(values[name] for name in models)
 
 
 def _find_classes_of_models(by_name: _ByName) -> ModelColumns:
@@ -112,6 +154,11 @@ def merge_columns(columns: Sequence[Column]) -> Column:
         name=" or ".join(column.name for column in columns),
         has_singles=is_mixed or any(column.has_singles for column in columns),
     )
+
+
+def merge_models(columns: Sequence[Column]) -> Column:
+    """Return the column of a role that each model fills: the first name, and a type for all."""
+    return merge_columns(columns)._replace(name=columns[0].name)
 
 
 def has_classes_of_models(score: object) -> bool:

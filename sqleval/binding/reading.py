@@ -126,10 +126,11 @@ def read_label(
 
 
 def _list_class_columns(
-    roles: Mapping[str, Column], mapped_role: str, mapped: Mapped
+    roles: Mapping[str, Column], mapped_role: str, mapped: Mapped, predicted: Sequence[Column] = ()
 ) -> list[tuple[str, Column]]:
     """Return the columns of labels and predictions, each with its role."""
     columns = [(role, roles[role]) for role in ("label", "prediction") if role in roles]
+    columns += [("prediction", column) for column in predicted]
     return [*columns, *(("prediction", column) for _, column in mapped if mapped_role != "score")]
 
 
@@ -176,14 +177,19 @@ def read_drift_task(
 
 
 def choose_class_form(
-    task: Task, roles: Mapping[str, Column], mapped_role: str, mapped: Mapped
+    task: Task,
+    roles: Mapping[str, Column],
+    mapped_role: str,
+    mapped: Mapped,
+    predicted: Sequence[Column] = (),
 ) -> Form | None:
     """Return the form in which labels and predictions are compared; None if unchanged.
 
     Equal types are compared unchanged, except types of fractions, because the class 2 equals the
     class 2.0.
     """
-    columns = [column for _, column in _list_class_columns(roles, mapped_role, mapped)]
+    listed = _list_class_columns(roles, mapped_role, mapped, predicted)
+    columns = [column for _, column in listed]
     kinds = {column.kind for column in columns if column.type not in ("", NO_TYPE)}
     if not TASKS[task].has_classes:
         return None
@@ -196,9 +202,13 @@ def choose_class_form(
 
 
 def unify_types(
-    roles: Mapping[str, Column], mapped_role: str, mapped: Mapped, form: Form | None
-) -> tuple[dict[str, Column], Mapped]:
-    """Return the roles and the mapped columns in the types that they are read as.
+    roles: Mapping[str, Column],
+    mapped_role: str,
+    mapped: Mapped,
+    form: Form | None,
+    predicted: Sequence[Column] = (),
+) -> tuple[dict[str, Column], Mapped, Sequence[Column]]:
+    """Return the roles, the mapped and the predicted columns in the types that they are read as.
 
     Scores that are truth values become 0 and 1. Labels and predictions of different types become
     canonical texts.
@@ -217,17 +227,25 @@ def unify_types(
     roles = dict(roles)
     if "score" in roles:
         roles["score"] = _read_truth_values(roles["score"])
-    if mapped_role == "prediction":
-        _check_families([column for _, column in mapped])
     if form is not None:
         for role in {"label", "prediction"} & roles.keys():
             roles[role] = make_canonical(roles[role], form)
-        if mapped_role == "prediction":
-            mapped = [(name, make_canonical(column, form)) for name, column in mapped]
-    elif mapped_role == "score" or any(column.kind in NUMBERS for _, column in mapped):
-        # One expression reads the columns of all models.
-        mapped = [(name, _read_truth_values(column)) for name, column in mapped]
-    return roles, mapped
+    predicted = _unify_predictions(predicted, form)
+    if mapped_role == "prediction":
+        columns = _unify_predictions([column for _, column in mapped], form)
+        names = [name for name, _ in mapped]
+        return roles, list(zip(names, columns, strict=True)), predicted
+    return roles, [(name, _read_truth_values(column)) for name, column in mapped], predicted
+
+
+def _unify_predictions(columns: Sequence[Column], form: Form | None) -> Sequence[Column]:
+    """Return the predictions of several models in types that one expression can read."""
+    _check_families(columns)
+    if form is not None:
+        return [make_canonical(column, form) for column in columns]
+    if any(column.kind in NUMBERS for column in columns):
+        return [_read_truth_values(column) for column in columns]
+    return columns
 
 
 def read_relevance(task: Task, roles: dict[str, Column]) -> dict[str, Column]:

@@ -15,6 +15,7 @@ from sqleval.binding.model_columns import (
     ModelColumns,
     Named,
     find_model_columns,
+    order_by_model,
 )
 from sqleval.binding.reading import (
     read_task,
@@ -79,14 +80,11 @@ def check_threshold(threshold: object) -> None:
         raise RequestError(f"threshold={threshold!r} must be a number")
 
 
-def _check_options(
-    nulls: str, labels: Source | None, on: str | None, threshold: float | None
-) -> None:
+def _check_options(nulls: str, labels: Source | None, on: str | None) -> None:
     if nulls not in get_args(Nulls):
         raise RequestError(f"nulls={nulls!r} must be 'error' or 'drop'")
     if (labels is None) != (on is None):
         raise RequestError("labels= and on= go together: the second source, and the key to join by")
-    check_threshold(threshold)
 
 
 def _check_counts(
@@ -125,6 +123,37 @@ def _find_cell_roles(cells: Sequence[tuple[str, Column]]) -> dict[str, Column]:
     }
 
 
+def _find_thresholds(
+    threshold: float | Mapping[str, float] | None, columns: ModelColumns, prediction: Named
+) -> tuple[float | None, tuple[float, ...]]:
+    """Return the threshold of all models, and those of each model; without one, none."""
+    if not isinstance(threshold, Mapping):
+        check_threshold(threshold)
+        return threshold, ()
+    for name, value in threshold.items():
+        if value is None or isinstance(value, Mapping):  # pyright: ignore[reportUnnecessaryComparison, reportUnnecessaryIsInstance]
+            raise RequestError(f"threshold= maps {name!r} to {value!r}, which is not a number")
+        check_threshold(value)
+    if prediction is not None:
+        raise RequestError("threshold= cannot change a prediction= that is given")
+    return None, order_by_model("threshold", threshold, columns)
+
+
+def _check_decisions(task: str, columns: ModelColumns, thresholds: Sequence[float]) -> None:
+    """Raise unless the task takes the predictions or thresholds of several models."""
+    if thresholds and not TASKS[task].has_two_classes:
+        raise RequestError(
+            f"threshold= of each model is for two classes, and the task is {task}; predictions of "
+            "each model are prediction={'a': column, 'b': column}"
+        )
+    if columns.predictions and TASKS[task].has_several_classes and not columns.models:
+        raise RequestError(
+            "prediction= names several models, and score= a column for each class of one model; "
+            "both are by model in score={'a': {class: column, ...}, 'b': {class: column, ...}} "
+            "(--score a.CLASS=COLUMN)"
+        )
+
+
 def _find_task_of_classes(task: str | None, columns: ModelColumns) -> str | None:
     """Return the task: multi-class if several models have several classes each."""
     if not columns.models:
@@ -152,7 +181,7 @@ def bind(
     over: str | Sequence[str] = (),
     role: str | None = None,
     positive: Scalar | None = None,
-    threshold: float | None = None,
+    threshold: float | Mapping[str, float] | None = None,
     where: str | None = None,
     nulls: Nulls = "error",
     task: str | None = None,
@@ -177,7 +206,7 @@ def bind(
     """
     check_added(further)
     about = source.label
-    _check_options(nulls, labels, on, threshold)
+    _check_options(nulls, labels, on)
     if expected:
         task = check_expected(label, score, counts, labels, task, over, role)
     elif label is None and counts is None and labels is None:
@@ -185,6 +214,7 @@ def bind(
     cells = _find_cells(counts, columns, about) if isinstance(counts, Mapping) else ()
     _check_counts(counts, weight, cells, (label, score, prediction, weight, labels))
     mapped = find_model_columns(score, prediction)
+    threshold, thresholds = _find_thresholds(threshold, mapped, prediction)
     arguments = {
         "label": label, "score": score, "prediction": prediction, "weight": weight,
         "counts": counts, "qid": qid, "role": role, **further,
@@ -196,13 +226,15 @@ def bind(
         roles |= _find_cell_roles(cells)
         task = task or "binary"
     filled = [(key, find_column(columns, name, mapped.role, about)) for key, name in mapped.names]
+    predicted = [find_column(columns, name, "prediction", about) for name in mapped.predictions]
     _check_named(roles, mapped, is_expected=expected)
     condition, read = check_condition(where, columns, about) if where is not None else (None, ())
     sample = None if look is None else partial(look, joined, condition, read)
     task = _find_task_of_classes(task, mapped)
     reading = read_task(task, roles, mapped.role, filled, positive, sample)
     chosen = reading.task
-    values = unify_values(chosen, roles, mapped.role, filled, positive)
+    _check_decisions(chosen, mapped, thresholds)
+    values = unify_values(chosen, roles, mapped.role, filled, positive, predicted)
     models, classes = arrange_columns(chosen, mapped, values)
     keys, folds = list_unique_names(by, "by"), list_unique_names(over, "over")
     _check_keys(keys, has_models=bool(models), has_role=role is not None)
@@ -216,6 +248,8 @@ def bind(
         cells=cells,
         models=models,
         model_role=mapped.role,
+        predictions=tuple(values.predicted),
+        thresholds=thresholds,
         classes=classes,
         positive=values.positive,
         positive_as_written=values.positive_as_written,

@@ -67,6 +67,7 @@ class Values(NamedTuple):
 
     roles: Mapping[str, Column]
     mapped: Mapped
+    predicted: Sequence[Column]
     classes: Sequence[Scalar]
     positive: Scalar | None
     positive_as_written: str
@@ -78,19 +79,25 @@ def unify_values(
     mapped_role: str,
     mapped: Mapped,
     positive: Scalar | None,
+    predicted: Sequence[Column] = (),
 ) -> Values:
-    """Check the types of the columns, and make their values comparable."""
-    form = choose_class_form(task, roles, mapped_role, mapped)
-    for role, column in [*roles.items(), *((mapped_role, column) for _, column in mapped)]:
+    """Check the types of the columns, and make their values comparable.
+
+    ``predicted`` are the predictions of several models beside their scores.
+    """
+    form = choose_class_form(task, roles, mapped_role, mapped, predicted)
+    of_models = [(mapped_role, column) for _, column in mapped]
+    of_models += [("prediction", column) for column in predicted]
+    for role, column in [*roles.items(), *of_models]:
         _check_type(task, role, column, positive, form)
     has_classes = TASKS[task].has_several_classes and mapped_role == "score"
     classes = [convert_class(key, roles["label"], "score") for key, _ in mapped if has_classes]
-    predicted = [column for _, column in mapped if mapped_role == "prediction"]
+    predictions = [column for role, column in of_models if role == "prediction"]
     spelling = form if TASKS[task].has_two_classes else None
-    converted, written = convert_positive(positive, roles, predicted, spelling)
-    unified, mapped = unify_types(roles, mapped_role, mapped, form)
+    converted, written = convert_positive(positive, roles, predictions, spelling)
+    unified, mapped, predicted = unify_types(roles, mapped_role, mapped, form, predicted)
     unified = read_relevance(task, unified)
-    return Values(unified, mapped, classes, converted, written)
+    return Values(unified, mapped, predicted, classes, converted, written)
 
 
 def arrange_columns(

@@ -28,7 +28,10 @@ def read_numbers_exactly(
     """
     computed = computed or {}
     bound = [(role, column) for role, column in binding.roles if not binding.cells]
-    bound += [(binding.model_role, column) for column in binding.mapped_columns]
+    predicted = binding.predictions
+    of_models = binding.mapped_columns[: len(binding.mapped_columns) - len(predicted)]
+    bound += [(binding.model_role, column) for column in of_models]
+    bound += [("prediction", column) for column in predicted]
     bound += [("count", column) for _, column in binding.cells]
     numeric = {role for role, facts in ROLES.items() if facts.value_facts.kinds >= NUMBERS}
     if not binding.has_several_classes:

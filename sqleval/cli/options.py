@@ -13,7 +13,13 @@ from sqleval.catalog.tasks import TASKS, has_several_classes
 from sqleval.cli.confinement import allow_sources
 from sqleval.cli.controls import CONTROL
 from sqleval.cli.formats import choose_format
-from sqleval.cli.parsing import parse_columns, parse_names, parse_sets, parse_slice_keys
+from sqleval.cli.parsing import (
+    parse_columns,
+    parse_names,
+    parse_sets,
+    parse_slice_keys,
+    parse_threshold,
+)
 from sqleval.cli.stdin import open_stdin
 from sqleval.errors import RequestError
 
@@ -130,8 +136,9 @@ COLUMNS = [
         help="Keys to average over (data sets, folds or runs), or groups to compare (reduce=)."),
     *_create_role_options(is_key=True),
     click.option("--positive", metavar="VALUE", help="Positive value of the label."),
-    click.option("--threshold", type=float,
-        help="Positive when score >= threshold; by default 0.5."),
+    click.option("--threshold", multiple=True, metavar="NUMBER|NAME=NUMBER",
+        help="Positive when score >= threshold; by default 0.5. Repeat NAME=NUMBER for several "
+        "models."),
     click.option("--where", metavar="SQL", help="Condition on columns of the source."),
     click.option("--nulls", type=click.Choice(["error", "drop"]), default="error",
         help="What to do with NULL and NaN in a bound column.", show_default=True),
@@ -263,6 +270,7 @@ def read_roles(roles: Mapping[str, Any]) -> dict[str, Any]:
         "classes": parse_names([roles["classes"]]) if roles["classes"] is not None else None,
         "score": score,
         "prediction": parse_columns(roles["prediction"], "prediction"),
+        "threshold": parse_threshold(roles["threshold"]),
     }
 
 

@@ -65,6 +65,35 @@ def split_commas(text: str) -> list[str]:
     return [part.strip() for part in parts]
 
 
+def parse_threshold(texts: Sequence[str]) -> float | dict[str, float] | None:
+    """Return one threshold, or a dict of several NAME=NUMBER.
+
+    Examples
+    --------
+    >>> parse_threshold([".3"]), parse_threshold(["a=.3", "b=.5"])
+    (0.3, {'a': 0.3, 'b': 0.5})
+    """
+    if len(texts) == 1 and "=" not in texts[0]:
+        return _parse_number(texts[0])
+    named: dict[str, float] = {}
+    for text in texts:
+        name, _, number = text.rpartition("=")
+        if not name or name in named:
+            what = f"names {name!r} twice" if name else "needs a name of each model"
+            raise RequestError(f"--threshold {text!r} {what}: --threshold a=0.3 --threshold b=0.5")
+        named[name] = _parse_number(number)
+    return named or None
+
+
+def _parse_number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise RequestError(
+            f"--threshold {text!r} must be a number, or NAME=NUMBER for each model"
+        ) from None
+
+
 def parse_names(texts: Sequence[str]) -> list[str]:
     """Return the names of ``--by a,b --by c``."""
     return [name for text in texts for name in split_commas(text)]

@@ -73,8 +73,9 @@ def check_folds(data: Input) -> None:
     binding = data.binding
     if binding.nulls == "drop":
         return
-    plain = replace(binding, by=(), sets=(), models=(), period=None)
-    plain = replace(plain, classes=()) if binding.models else plain
+    plain = replace(binding, by=(), sets=(), period=None)
+    if binding.models:
+        plain = replace(plain, models=(), predictions=(), thresholds=(), classes=())
     ctes = write_rows(plain, None)
     missing: dict[str, str] = {}
     for fold, column in zip(binding.folds, binding.over, strict=True):

@@ -19,11 +19,12 @@ from sqleval.common.sql_text import Value, select, write_literal, write_with
 from sqleval.compiler import rows, singles
 from sqleval.compiler.bin_rows import is_row_level, read_expressions
 from sqleval.compiler.classes import write_class, write_predicted_class
+from sqleval.compiler.model_rows import write_all_present
 from sqleval.compiler.queries import NAME, write_query_values
 from sqleval.compiler.requirements import collect_values
 from sqleval.compiler.rewrite import bind_query, write_sql
 from sqleval.resampling.cells import Input, write_rows
-from sqleval.resampling.values import replace_models
+from sqleval.resampling.values import find_threshold, replace_models
 
 
 class QueryPairs(NamedTuple):
@@ -72,11 +73,34 @@ class Pairs(NamedTuple):
     @property
     def models(self) -> Mapping[str, Mapping[str, Column]]:
         """By model, the user's columns under their names within a statement."""
-        named = (f"score_{i}" for i, _ in enumerate(self.data.binding.mapped_columns, start=1))
-        return {
+        return self._name_columns()[0]
+
+    def _name_columns(self) -> tuple[dict[str, dict[str, Column]], dict[str, str]]:
+        """Return each model's columns, and the name of its prediction beside scores."""
+        binding = self.data.binding
+        named = (f"score_{i}" for i, _ in enumerate(binding.mapped_columns, start=1))
+        columns = {
             model: dict(zip(islice(named, len(columns)), columns, strict=True))
-            for model, columns in self.data.binding.models
+            for model, columns in binding.models
         }
+        return columns, dict(zip(columns, named, strict=False))
+
+    def write_decision(self, request: Request, model: str) -> str:
+        """Return the SQL of a model's prediction, from its column or its scores."""
+        binding = self.data.binding
+        threshold = find_threshold(binding, request)
+        scores, predictions = self._name_columns()
+        if binding.predictions:
+            return _write_prediction(binding, predictions[model], binding.role["prediction"])
+        if binding.classes:
+            return write_predicted_class(binding, list(scores[model]))
+        ((name, column),) = scores[model].items()
+        if binding.model_role == "prediction":
+            return _write_prediction(binding, name, column)
+        if threshold is None:
+            of_models = dict(zip(scores, binding.thresholds, strict=True))
+            return singles.write_decision_of_model(name, column, of_models[model])
+        return singles.write_decision(binding, name, threshold)
 
     def run(
         self, name: str, items: Mapping[str, Mapping[str, str]], queries: QueryPairs | None = None
@@ -161,14 +185,14 @@ class Pairs(NamedTuple):
     def list_decisions(self, request: Request) -> dict[str, dict[str, str]]:
         """Return label, prediction and the baseline's prediction, per model."""
         label = write_label(self.data.binding)
-        baseline_prediction = write_decision(self.data.binding, request, self.models[self.baseline])
+        baseline_prediction = self.write_decision(request, self.baseline)
         return {
             model: {
                 "label": label,
-                "prediction": write_decision(self.data.binding, request, columns),
+                "prediction": self.write_decision(request, model),
                 "baseline_prediction": baseline_prediction,
             }
-            for model, columns in self.models.items()
+            for model in self.models
             if model != self.baseline
         }
 
@@ -255,7 +279,7 @@ def write_presence(binding: Binding, folds: Sequence[Column] = ()) -> str | None
     """
     if binding.nulls != "drop" or not binding.models:
         return None
-    return rows.write_all_present(binding, folds)
+    return write_all_present(binding, folds)
 
 
 def replace_input(data: Input, binding: Binding) -> Input:
@@ -297,16 +321,10 @@ def write_label(binding: Binding) -> str:
     return "CAST(label AS DOUBLE)"
 
 
-def write_decision(binding: Binding, request: Request, columns: Mapping[str, Column]) -> str:
-    """Return the SQL of a model's prediction, from the columns of its scores or prediction."""
-    if binding.classes:
-        return write_predicted_class(binding, list(columns))
-    ((name, column),) = columns.items()
+def _write_prediction(binding: Binding, name: str, column: Column) -> str:
+    """Return the SQL of a prediction, in the form of the task, from a column of predictions."""
     if binding.has_several_classes:
         return write_class(column, name)
-    if binding.model_role == "score":
-        threshold = collect_values(binding, request).get("threshold", 0.5)
-        return singles.write_decision(binding, name, threshold)
     if binding.positive is not None:
         test = f"{name} = {rows.write_positive(binding, 'label')}"
     else:

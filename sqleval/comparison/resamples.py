@@ -21,7 +21,6 @@ from sqleval.comparison.pairs import (
     Pairs,
     find_loss_step,
     replace_input,
-    write_decision,
     write_label,
 )
 from sqleval.comparison.tests import FEW_ROWS_OF_A_CLASS
@@ -148,7 +147,7 @@ def count_paired(
         items = {"label": write_label(binding)}
         for model, columns in models.items():
             if is_decided:
-                items[named[model]] = write_decision(binding, request, columns)
+                items[named[model]] = pairs.write_decision(request, model)
             else:
                 scores = [write_score(name, bits) for name in columns]
                 items |= zip(names[model], scores, strict=True)

@@ -8,6 +8,7 @@ from sqleval.catalog.roles import ROLES, must_be_finite
 from sqleval.common.columns import FRACTIONS, TEXTS, Column, is_float, is_integer
 from sqleval.common.sql_text import select, write_literal, write_present_test
 from sqleval.compiler.classes import write_class, write_class_value, write_sum_test
+from sqleval.compiler.model_rows import is_computed
 from sqleval.compiler.rows import (
     OUTSIDE,
     list_internal_columns,
@@ -172,8 +173,11 @@ def list_fractional(binding: Binding) -> list[str]:
     return [r for r in roles if r in binding.role and binding.role[r].kind_stored in FRACTIONS]
 
 
-def may_have_others(binding: Binding, column: Column) -> bool:
+def may_have_others(binding: Binding, role: str) -> bool:
     """Whether a label may hold more than two values: a truth value cannot."""
+    column = binding.role[role]
+    if is_computed(binding, role):
+        return False
     if not column.type:
         return not isinstance(binding.positive, bool)
     return column.kind != "boolean" or binding.positive is not None
@@ -182,7 +186,7 @@ def may_have_others(binding: Binding, column: Column) -> bool:
 def _audit_two_values(binding: Binding, role: str, count: Callable[..., str]) -> dict[str, str]:
     """Return the columns that show whether a label or prediction has at most two values."""
     kind = binding.role[role].type
-    if not may_have_others(binding, binding.role[role]):
+    if not may_have_others(binding, role):
         return {}
     # Leave out NaN, which counts as missing but would be the largest value.
     is_present = write_present_test(role, kind, finite=False)

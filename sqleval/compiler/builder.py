@@ -170,12 +170,15 @@ class Builder:
     def list_conditions(self, scope: Scope) -> frozenset[str]:
         """Return the conditions of twins that hold in a scope."""
         supplied = frozenset(each.supply.twin for each in scope.substitutions) - {""}
-        key = (supplied, scope.runs)
+        # A metric's own threshold replaces that of each model.
+        cut = "prediction" not in self.binding.role
+        cut |= bool(self.binding.thresholds) and "threshold" in scope.values
+        key = (supplied, scope.runs, cut)
         if key not in self._conditions:
-            self._conditions[key] = self._find_conditions(supplied, runs=scope.runs)
+            self._conditions[key] = self._find_conditions(*key)
         return self._conditions[key]
 
-    def _find_conditions(self, supplied: frozenset[str], *, runs: bool) -> frozenset[str]:
+    def _find_conditions(self, supplied: frozenset[str], runs: bool, cut: bool) -> frozenset[str]:
         buckets, binding = self.relations.buckets, self.binding
         has_rows = self.relations.plan == "rows"
         several = binding.has_several_classes
@@ -187,7 +190,7 @@ class Builder:
             "binned": self.bins is not None,
             "multiclass": several and not supplied,
             "unscored": several and not binding.classes,
-            "thresholded": binding.has_two_classes and "prediction" not in binding.role,
+            "thresholded": binding.has_two_classes and cut,
         }
         conditions = {self.relations.dialect, *supplied, *(name for name in holds if holds[name])}
         # Twins that compute standard errors from rows exist only for these two conditions.

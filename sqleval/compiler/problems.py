@@ -61,9 +61,15 @@ def _divide_by_copies(binding: Binding, count: str, *, per_model: bool = False) 
     return f"CAST({count} / {copies} AS BIGINT)" if copies > 1 else count
 
 
+def _is_of_model(binding: Binding, role: str) -> bool:
+    """Whether each model has its own column of a role."""
+    of_scores = role == "prediction" and bool(binding.predictions)
+    return bool(binding.models) and (role == binding.model_role or of_scores)
+
+
 def _write_share(binding: Binding, column: str, role: str) -> tuple[str]:
     """Return the SQL of "3 of 40 rows", or "3 of 40 scores" where each model has a column."""
-    per_model = bool(binding.models) and role == binding.model_role
+    per_model = _is_of_model(binding, role)
     count, rows = (
         _divide_by_copies(binding, _aggregate(binding, "SUM", of), per_model=per_model)
         for of in (column, "_rows")
@@ -73,8 +79,10 @@ def _write_share(binding: Binding, column: str, role: str) -> tuple[str]:
 
 def _describe_column(binding: Binding, role: str, column: Column) -> str:
     """Return the words for a role and its column; for several models, all their columns."""
-    if not binding.models or role != binding.model_role:
+    if not _is_of_model(binding, role):
         return f"{name_argument(role)}={column.name!r}"
+    if role != binding.model_role:
+        return f"{role}= of " + ", ".join(repr(each.name) for each in binding.predictions)
     place = [each for _, each in binding.classes].index(column) if binding.classes else 0
     return f"{role}= of " + ", ".join(repr(each[place].name) for _, each in binding.models)
 
@@ -93,7 +101,7 @@ def _check_missing(binding: Binding) -> list[Case]:
 
 def _check_two_values(binding: Binding, role: str) -> list[Case]:
     column = binding.role.get(role)
-    if column is None or not may_have_others(binding, column):
+    if column is None or not may_have_others(binding, role):
         return []
     what = _describe_column(binding, role, column)
     if binding.positive is not None:

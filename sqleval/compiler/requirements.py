@@ -96,7 +96,8 @@ def check_request(
             "this metric cannot use weights, by which score bins (bins=, tolerance=) and states "
             "count equal rows"
         )
-    if "threshold" in dict(request.parameters) and "prediction" in binding.role:
+    is_decided = "prediction" in binding.role and not binding.thresholds
+    if "threshold" in dict(request.parameters) and is_decided:
         raise RequestError("threshold= cannot change a prediction= that is given")
     domain = request.relation.header.get("domain")
     if not (domain and binding.has_score) and not relies_on_default(builder, request, relation):

@@ -10,7 +10,7 @@ from sqleval.binding.binding import CELLS, Binding, name_set
 from sqleval.binding.canonical import read_column, write_keys
 from sqleval.catalog.relations import WEIGHTS
 from sqleval.catalog.roles import ROLES, must_be_finite
-from sqleval.common.columns import NO_TYPE, Column, is_float
+from sqleval.common.columns import NO_TYPE, Column
 from sqleval.common.sql_text import (
     quote,
     select,
@@ -21,6 +21,13 @@ from sqleval.common.sql_text import (
 )
 from sqleval.compiler.buckets import Buckets, write_bucket
 from sqleval.compiler.classes import write_class, write_predicted_class
+from sqleval.compiler.model_rows import (
+    add_zero,
+    is_computed,
+    read_score,
+    write_decision_case,
+    write_score_case,
+)
 
 #: The SQL of a score outside 0 .. 1.
 OUTSIDE = "score < 0 OR score > 1"
@@ -50,43 +57,12 @@ def write_usable(binding: Binding, but: str = "") -> str:
 def _read_key(binding: Binding, column: Column) -> str:
     """Return a slice key as SQL; -0.0 becomes 0.0, as texts of keys must be equal, too."""
     sql = f"s.{quote(column.name)}"
-    return sql if binding.dialect == "duckdb" else _add_zero(sql, column)
-
-
-def _read_score(binding: Binding, column: Column, home: str = "s") -> str:
-    """Return a score as SQL; -0.0 becomes 0.0, because ClickHouse would make two groups."""
-    sql = read_column(column, home, binding.dialect)
-    return _add_zero(sql, column) if binding.dialect == "clickhouse" else sql
+    return sql if binding.dialect == "duckdb" else add_zero(sql, column)
 
 
 def _read_class_score(binding: Binding, column: Column, place: int) -> str:
     """Return the score of a class as SQL; with several models, the row's model decides."""
-    return _write_model_case(binding, place) if binding.models else _read_score(binding, column)
-
-
-def _add_zero(sql: str, column: Column) -> str:
-    return f"{sql} + CAST(0 AS {column.type})" if is_float(column.type) else sql
-
-
-def _write_model_case(binding: Binding, place: int = 0) -> str:
-    """Return the SQL that takes the value of the row's model, from its column at a place."""
-    cases = " ".join(
-        f"WHEN {write_literal(name)} THEN {_read_score(binding, columns[place])}"
-        for name, columns in binding.models
-    )
-    value = f"CASE m.model {cases} END"
-    return f"CASE WHEN {write_all_present(binding)} THEN {value} END" if binding.common else value
-
-
-def write_all_present(binding: Binding, others: Sequence[Column] = ()) -> str:
-    """Return the condition that all models' values, and other columns, are present."""
-    numeric = binding.has_values
-    tests = [
-        write_present_test(read_column(column, "s", binding.dialect), column.type, finite=numeric)
-        for column in binding.mapped_columns
-    ]
-    tests += [write_present_test(f"s.{quote(e.name)}", e.type, finite=False) for e in others]
-    return " AND ".join(tests)
+    return write_score_case(binding, place) if binding.models else read_score(binding, column)
 
 
 def _write_slice_key(binding: Binding, column: Column, sql: str) -> str:
@@ -129,7 +105,9 @@ def _read_copies(binding: Binding) -> dict[str, str]:
     items: dict[str, str] = {}
     if binding.models:
         items[binding.model_key] = "m.model"
-        items |= {} if binding.classes else {binding.model_role: _write_model_case(binding)}
+        items |= {} if binding.classes else {binding.model_role: write_score_case(binding)}
+    if binding.predictions or binding.thresholds:
+        items["prediction"] = write_decision_case(binding)
     if "role" in binding.role:
         items[binding.role_key] = f"s.{quote(binding.role['role'].name)}"
     if binding.cells:
@@ -143,7 +121,7 @@ def _read_role(binding: Binding, role: str, column: Column, home: str) -> str:
     if role == "weight":
         return f"CAST({home}.{quote(column.name)} AS DOUBLE)"
     if role == "score":
-        return _read_score(binding, column, home)
+        return read_score(binding, column, home)
     return read_column(column, home, binding.dialect)
 
 
@@ -381,7 +359,7 @@ def write_further(binding: Binding, role: str) -> str:
 def write_zero_or_one(binding: Binding, role: str) -> str:
     """Return the SQL of a label or prediction as 1 or 0."""
     # TINYINT: window functions sort rows with their label, and fewer bytes sort faster.
-    if binding.positive is not None:
+    if binding.positive is not None and not is_computed(binding, role):
         test = f"{role} = {write_positive(binding, role)}"
     else:
         test = role if binding.role[role].kind == "boolean" else f"{role} = 1"

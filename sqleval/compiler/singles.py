@@ -14,6 +14,7 @@ from sqlglot import exp
 
 from sqleval.binding.binding import Binding
 from sqleval.catalog.contract import Relation
+from sqleval.common.columns import Column
 from sqleval.common.sql_text import Value, write_double
 
 
@@ -35,8 +36,19 @@ def has_singles(binding: Binding) -> bool:
 def write_decision(binding: Binding, score: str, threshold: Value) -> str:
     """Return the SQL of the prediction 1 or 0 at a threshold."""
     assert isinstance(threshold, (int, float))
+    return _write_test(score, threshold, has_singles=has_singles(binding))
+
+
+def write_decision_of_model(score: str, column: Column, threshold: float) -> str:
+    """Return the SQL of the prediction 1 or 0 of a model with its own score and threshold."""
+    if column.kind == "float32":
+        threshold = c_float(threshold).value
+    return _write_test(score, threshold, has_singles=column.has_singles)
+
+
+def _write_test(score: str, threshold: float, *, has_singles: bool) -> str:
     test = f"{score} >= {write_double(threshold)}"
-    if has_singles(binding):
+    if has_singles:
         test += f" OR {score} = {write_double(c_float(threshold).value)}"
     return f"CASE WHEN {test} THEN 1 ELSE 0 END"
 

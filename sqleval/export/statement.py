@@ -236,7 +236,7 @@ def export_statement(
     over: str | Sequence[str] = (),
     role: str | None = None,
     positive: Scalar | None = None,
-    threshold: float | None = None,
+    threshold: float | Mapping[str, float] | None = None,
     where: str | None = None,
     nulls: Nulls = "error",
     common: bool = False,

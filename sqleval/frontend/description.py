@@ -21,6 +21,12 @@ def _list_roles(binding: Binding) -> dict[str, object]:
         }
     elif binding.classes:
         roles["score"] = {name: column.name for name, column in binding.classes}
+    models = [model for model, _ in binding.models]
+    if binding.predictions:
+        names = [column.name for column in binding.predictions]
+        roles["prediction"] = dict(zip(models, names, strict=True))
+    if binding.thresholds:
+        roles["threshold"] = dict(zip(models, binding.thresholds, strict=True))
     if binding.by:
         roles["by"] = [column.name for column in binding.by]
     return roles

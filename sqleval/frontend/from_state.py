@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sqleval.binding.binding import Binding, Definition, Period
@@ -99,6 +99,11 @@ def create_state_predictions(
 ) -> Predictions:
     """Return the predictions of an opened state; see `from_state`."""
     threshold = convert_scalar(threshold)
+    if isinstance(threshold, Mapping):
+        raise RequestError(
+            f"threshold={threshold!r}: a state of several models takes one threshold; give "
+            "threshold= of each model when the state is built"
+        )
     check_threshold(threshold)
     source, columns, definition = read_definition(source)
     keys = {name: columns[name] for name in definition.keys if name in columns}

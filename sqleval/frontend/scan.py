@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import polars as pl
 
@@ -45,7 +45,7 @@ def scan(
     over: str | Sequence[str] = (),
     role: str | None = None,
     positive: Scalar | None = None,
-    threshold: float | None = None,
+    threshold: float | Mapping[Any, float] | None = None,
     where: str | None = None,
     nulls: Nulls = "error",
     common: bool = False,
@@ -90,7 +90,8 @@ def scan(
         A column of lists, arrays or structs (also Spark's vectors) has a score for each class. Of
         two classes, the score of the positive one is read.
     prediction : str or mapping, optional
-        The predicted class or value; for binary, ``score >= threshold`` if left out.
+        The predicted class or value; for binary, ``score >= threshold`` if left out. A mapping
+        from model to column compares models, alone or beside the scores of the same models.
     classes : sequence, optional
         The class at each place of a list or array of scores. Labels that are whole numbers from 0
         need none, because they are the places. The fields of a struct are classes by themselves.
@@ -125,8 +126,9 @@ def scan(
     positive : scalar, optional
         The positive value of the label, unless it is 1 (of 0 and 1, or -1 and 1) or True. The
         column must be able to hold it: 1.7 for whole numbers, or ``"x"`` for dates, is an error.
-    threshold : float, optional
-        The score from which a prediction is positive; by default 0.5, for scores in 0 .. 1.
+    threshold : float or mapping, optional
+        The score from which a prediction is positive; by default 0.5, for scores in 0 .. 1. A
+        mapping from the models of ``score`` to thresholds gives each model its own.
     where : str, optional
         A SQL condition over the source's columns. In it and in ``by=``, the zone of a TIMESTAMP
         WITH TIME ZONE is UTC on every machine, unless ``con=`` says otherwise.
@@ -214,7 +216,7 @@ def scan(
         "over": over,
         "role": role,
         "positive": convert_scalar(positive),
-        "threshold": convert_scalar(threshold),
+        "threshold": _convert_thresholds(threshold),
         "where": where,
         "nulls": nulls,
         "common": common,
@@ -244,6 +246,14 @@ def scan(
     if arguments["expected"] and expected is not True:
         return add_reference(predictions, expected)
     return predictions
+
+
+def _convert_thresholds(threshold: Any) -> Any:
+    """Return a threshold, or those of several models by their names, as numbers of Python."""
+    if not isinstance(threshold, Mapping):
+        return convert_scalar(threshold)
+    named = cast("Mapping[Any, Any]", threshold).items()
+    return {str(name): convert_scalar(value) for name, value in named}
 
 
 @pl.api.register_lazyframe_namespace("sqleval")

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any, cast
 
 import polars as pl
 
@@ -168,11 +169,22 @@ def split_models(job: Job) -> dict[str, Job]:
     jobs: dict[str, Job] = {}
     if job.common:
         return jobs
-    for role, named in (("score", job.score), ("prediction", job.prediction)):
-        has_models = not has_several_classes(job.task) or has_classes_of_models(named)
-        if isinstance(named, dict) and len(named) > 1 and has_models:
-            for name, column in named.items():
-                jobs[str(name)] = job.model_copy(update={role: {name: column}})
+    roles: dict[str, Any] = {
+        "score": job.score,
+        "prediction": job.prediction,
+        "threshold": job.threshold,
+    }
+    by_model = {
+        role: {str(name): each for name, each in cast("dict[Any, Any]", named).items()}
+        for role, named in roles.items()
+        if isinstance(named, dict)
+    }
+    first = next(iter(by_model.values()), dict[str, Any]())
+    has_models = not isinstance(job.score, dict) or not has_several_classes(job.task)
+    if len(first) > 1 and (has_models or has_classes_of_models(job.score)):
+        for name in first:
+            alone = {role: {name: named[name]} for role, named in by_model.items() if name in named}
+            jobs[name] = job.model_copy(update=alone)
     return jobs
 
 

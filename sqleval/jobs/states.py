@@ -118,9 +118,10 @@ def merge_states(
         keys["by"].sort(key=[*list_keys(job), *models].index)
     # A job's own states were filtered by `where` when they were built.
     where = None if job.from_state is None else job.where
-    return create_state_predictions(
-        source, **keys, grain=grain, where=where, threshold=job.threshold
-    )  # fmt: skip
+    # They hold the predictions at the thresholds of models.
+    is_held = job.from_state is None and isinstance(job.threshold, dict)
+    threshold: Any = None if is_held else job.threshold
+    return create_state_predictions(source, **keys, grain=grain, where=where, threshold=threshold)
 
 
 def _hash_meaning(job: Job) -> str:

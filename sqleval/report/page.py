@@ -125,7 +125,7 @@ def write_report(
         "classes": bound.curve("classification_report").collect().to_dicts() if has_classes else [],
         "classes_sql": bound.sql("classification_report") if has_classes else "",
         "slices": slices,
-        "thresholds": _list_thresholds(bound) if is_scored else [],
+        "thresholds": _list_thresholds(_without_decisions(bound)) if is_scored else [],
         "lacking": list(lacking),
     }
     write_text(output, _load_template().render(**page), folders=False)
@@ -202,6 +202,7 @@ def _inspect(source: object, roles: Mapping[str, Any], bound: Predictions) -> li
             for (value, _), column in zip(binding.classes, columns, strict=True)
         }
     predictions = [column.name for column in binding.mapped_columns if not scores]
+    predictions = [column.name for column in binding.predictions] or predictions
     late = binding.labels.roles if binding.labels else frozenset[str]()
     single = dict(binding.roles).get("prediction")
     if single is not None and "prediction" not in late and not binding.cells:
@@ -257,6 +258,13 @@ def _list_slices(
     keys = [*bound.binding.key_names, *(["class"] if metric.average == request.PER_CLASS else [])]
     rows = frame.head(_MOST_SLICES).with_columns(cs.by_name(*keys).cast(pl.String)).to_dicts()
     return Slices(name, keys, rows, frame.height, bound.sql(name, ci=ci))
+
+
+def _without_decisions(bound: Predictions) -> Predictions:
+    """Return predictions whose decisions are only those of thresholds on the scores."""
+    binding = bound.binding
+    roles = tuple((role, column) for role, column in binding.roles if role != "prediction")
+    return replace(bound, binding=replace(binding, roles=roles, predictions=(), thresholds=()))
 
 
 class Rates(NamedTuple):

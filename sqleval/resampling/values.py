@@ -62,11 +62,19 @@ def group_requests(
         decided = request.depends_on("decisions")
         scored = not decided and (binding.has_score and not binding.has_values)
         threshold: Value = None
-        if decided and binding.has_two_classes and "prediction" not in binding.role:
-            threshold = collect_values(binding, request).get("threshold", 0.5)
+        if decided and binding.has_two_classes:
+            threshold = find_threshold(binding, request)
         groups.setdefault((threshold, scored), []).append(request)
     for (threshold, scored), group in groups.items():
         yield group, threshold, scored
+
+
+def find_threshold(binding: Binding, request: Request) -> Value:
+    """Return the threshold of a metric's decisions; None if the rows have a prediction."""
+    values = collect_values(binding, request)
+    if "prediction" in binding.role and "threshold" not in values:
+        return None
+    return values.get("threshold", 0.5)
 
 
 def remove_threshold(request: Request) -> Request:
@@ -96,8 +104,8 @@ def create_values(binding: Binding, bits: int, threshold: Value, *, scored: bool
     bits : int
         The significant bits of the scores; 0 for exact scores.
     threshold : float or None
-        The threshold that turns scores into predictions, for metrics of decisions without a
-        ``prediction``.
+        The threshold that turns scores into predictions, for metrics of decisions; None if rows
+        have a prediction.
     scored : bool
         Whether the metrics read scores; otherwise they read predictions.
     """
@@ -123,7 +131,7 @@ def _create_task_values(binding: Binding, bits: int, threshold: Value, *, scored
     if scored:
         items["score"] = write_score("score", bits)
         return Values(items, roles | {"score": "score"}, bits > 0)
-    if "prediction" in binding.role:
+    if threshold is None:
         items["prediction"] = rows.write_zero_or_one(binding, "prediction")
     else:
         items["prediction"] = write_decision(binding, "score", threshold)
@@ -146,6 +154,11 @@ def _create_class_values(binding: Binding, bits: int, *, scored: bool) -> Values
 
 
 def replace_models(binding: Binding) -> Binding:
-    """Return a binding whose rows hold the scores of all models, instead of a row per model."""
-    columns = tuple((model, column) for model, each in binding.models for column in each)
-    return replace(binding, models=(), classes=columns)
+    """Return a binding whose rows hold the columns of all models, instead of a row per model.
+
+    The predictions of models that also have scores are last.
+    """
+    names = [model for model, each in binding.models for _ in each]
+    names += [model for (model, _), _ in zip(binding.models, binding.predictions, strict=False)]
+    columns = tuple(zip(names, binding.mapped_columns, strict=True))
+    return replace(binding, models=(), predictions=(), thresholds=(), classes=columns)

@@ -75,6 +75,10 @@ def _describe_roles(
     if binding.has_queries and "weight" in described:
         described["weight of rows"] = described.pop("weight")
     described |= {f"{MODEL_PREFIX}{name}": column.name for name, (column,) in binding.models}
+    decided = [*(column.name for column in binding.predictions), *map(repr, binding.thresholds)]
+    what = "prediction" if binding.predictions else "threshold"
+    of_models = zip(binding.models, decided, strict=False)
+    described |= {f"{what} of model {name}": text for (name, _), text in of_models}
     if "score" in binding.role:
         is_single = all(column.kind == "float32" for column in binding.score_columns)
         kind = "FLOAT" if is_single else "FLOAT, DOUBLE" if has_singles(binding) else "DOUBLE"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
@@ -45,7 +45,9 @@ class RowKeys(RoleKeys):
     )
     qid: str | None = Field(default=None, description="Column of the query of a ranked row.")
     positive: str | int | float | bool | None = Field(default=None, description="Positive label.")
-    threshold: float | None = Field(default=None, description="Positive when score >= threshold.")
+    threshold: float | dict[str | int, Annotated[float, Field(strict=True)]] | None = Field(
+        default=None, description="Positive when score >= threshold; or model: threshold."
+    )
     where: str | None = Field(
         default=None,
         description="SQL condition on columns of the source; the zone of its session is UTC.",

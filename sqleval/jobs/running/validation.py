@@ -108,6 +108,9 @@ def _describe_reading(job: Job, predictions: Predictions) -> str:
     if not binding.has_two_classes or binding.state is not None:
         return binding.task
     positive = f"{binding.positive_as_written or 1} is positive"
+    if isinstance(job.threshold, dict):
+        named = ", ".join(f"{value:g} of {name}" for name, value in job.threshold.items())
+        return f"binary ({positive}, threshold {named})"
     if "prediction" in binding.role:
         return f"binary ({positive})"
     threshold = f"threshold {job.threshold:g}" if job.threshold is not None else "threshold 0.5"
