@@ -198,18 +198,20 @@ SELECT
 FROM QUERY_TABLE(tbl)
 WHERE sqleval._is_column('label', label) AND sqleval._is_column('score', score) AND sqleval._is_column('qid', qid);
 
+-- A NULL label was not judged, and a NULL score was not retrieved; only NaN is a missing value.
+CREATE OR REPLACE MACRO sqleval._ranked_usable(query, label, score) AS
+    query IS NOT NULL
+    AND (label IS NULL OR sqleval._scores_usable(0, label, 1))
+    AND (score IS NULL OR sqleval._scores_usable(0, score, 1));
+
 CREATE OR REPLACE MACRO sqleval._ranked_audit(source) AS TABLE
 SELECT
     s.slice_1 AS slice_1,
     COUNT(*) AS n_rows,
-    COUNT(CASE
-        WHEN sqleval._scores_usable(0, s.label, 1)
-            AND sqleval._scores_usable(s.query, s.score, 1)
-        THEN 1
-    END) AS n_used,
-    COUNT(CASE WHEN NOT sqleval._scores_usable(0, s.label, 1) THEN 1 END) AS label_missing,
+    COUNT(CASE WHEN sqleval._ranked_usable(s.query, s.label, s.score) THEN 1 END) AS n_used,
+    COUNT(CASE WHEN NOT sqleval._ranked_usable(0, s.label, 0) THEN 1 END) AS label_missing,
     'score or qid' AS other,
-    COUNT(CASE WHEN NOT sqleval._scores_usable(s.query, s.score, 1) THEN 1 END) AS other_missing,
+    COUNT(CASE WHEN NOT sqleval._ranked_usable(s.query, 0, s.score) THEN 1 END) AS other_missing,
     0 AS weight_missing,
     0 AS weight_negative,
     CAST(NULL AS DOUBLE) AS weight_largest,
@@ -233,9 +235,7 @@ SELECT
     1 AS squares,
     1 AS n_rows
 FROM QUERY_TABLE(source) AS s
-WHERE
-    sqleval._scores_usable(0, s.label, 1)
-    AND sqleval._scores_usable(s.query, s.score, 1);
+WHERE sqleval._ranked_usable(s.query, s.label, s.score);
 
 -- The first problem of the input, as text in one row; NULL if there is none. needs: the reason why
 -- scores must lie in 0 .. 1.

@@ -12,6 +12,7 @@ aliases: [ndcg_score, normalized_discounted_cumulative_gain]
 task: ranking
 weights: none
 since: 0.1.0
+version: 2
 */
 SELECT
     slice,
@@ -21,19 +22,29 @@ FROM (
     SELECT
         slice,
         score,
-        AVG(label) AS gain,
-        SUM(CASE WHEN $k IS NULL OR place <= $k THEN LN(2e0) / LN(place + 1e0) ELSE 0 END)
-            AS discount,
+        AVG(relevance) AS gain,
+        -- Without a score, an item was not retrieved: it has no place, but counts as relevant.
+        SUM(CASE WHEN score IS NOT NULL AND ($k IS NULL OR place <= $k)
+            THEN LN(2e0) / LN(place + 1e0) ELSE 0 END) AS discount,
         SUM(CASE WHEN $k IS NULL OR ideal_place <= $k
-            THEN label * LN(2e0) / LN(ideal_place + 1e0) ELSE 0 END) AS ideal
+            THEN relevance * LN(2e0) / LN(ideal_place + 1e0) ELSE 0 END) AS ideal
     FROM (
         SELECT
             slice,
             score,
-            label,
-            ROW_NUMBER() OVER (PARTITION BY slice ORDER BY score DESC) AS place,
-            ROW_NUMBER() OVER (PARTITION BY slice ORDER BY label DESC) AS ideal_place
-        FROM predictions
+            relevance,
+            -- A partition of their own: engines differ in where they sort NULLs.
+            ROW_NUMBER() OVER (PARTITION BY slice, is_retrieved ORDER BY score DESC) AS place,
+            ROW_NUMBER() OVER (PARTITION BY slice ORDER BY relevance DESC) AS ideal_place
+        FROM (
+            SELECT
+                slice,
+                score,
+                -- Without a label, an item was not judged; it keeps its place.
+                COALESCE(label, 0e0) AS relevance,
+                CASE WHEN score IS NULL THEN 0 ELSE 1 END AS is_retrieved
+            FROM predictions
+        ) AS items
     ) AS placed
     GROUP BY
         slice,

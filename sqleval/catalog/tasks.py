@@ -22,6 +22,9 @@ class TaskFacts:
         Whether labels and predictions are finite numbers, whose sums bins and states hold.
     has_queries : bool
         Whether labels are relevances of rows that are grouped by query.
+    may_be_null : frozenset of str
+        The roles whose NULL is a statement instead of a missing value: a NULL score was not
+        retrieved, a NULL label was not judged. NaN is missing all the same.
     metrics : tuple of str
         The values of the header key ``task`` of metrics that can be computed.
     scored_defaults, defaults : tuple of str
@@ -38,6 +41,7 @@ class TaskFacts:
     has_several_classes: bool = False
     has_values: bool = False
     has_queries: bool = False
+    may_be_null: frozenset[str] = frozenset()
     metrics: tuple[str, ...] = ()
     scored_defaults: tuple[str, ...] = ()
     defaults: tuple[str, ...] = ()
@@ -103,6 +107,7 @@ TASKS: dict[str, TaskFacts] = {
     ),
     "ranking": TaskFacts(
         has_queries=True,
+        may_be_null=frozenset({"label", "score"}),
         metrics=("ranking",),
         scored_defaults=("ndcg", "ndcg(k=10)"),
     ),

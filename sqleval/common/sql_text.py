@@ -86,14 +86,17 @@ def write_double(value: float) -> str:
     return text if "e" in text else f"{text}e0"
 
 
-def write_present_test(column: str, kind: str, *, finite: bool) -> str:
-    """Return the condition that a value is neither NULL nor NaN (nor infinite)."""
+def write_present_test(column: str, kind: str, *, finite: bool, null: bool = False) -> str:
+    """Return the condition that a value is neither NULL nor NaN (nor infinite).
+
+    With ``null``, NULL is allowed.
+    """
     if not is_float(kind):
-        return f"{column} IS NOT NULL"
+        return "TRUE" if null else f"{column} IS NOT NULL"
     # DuckDB folds comparisons and ISNAN away by the statistics of a Parquet file, which ignore NaN.
     # It does not fold these functions; IS TRUE prevents that for the second test.
     test = f"ISFINITE({column})" if finite else f"(ISFINITE({column}) OR ISINF({column}))"
-    return f"{test} IS TRUE"
+    return f"({column} IS NULL OR {test} IS TRUE)" if null else f"{test} IS TRUE"
 
 
 def select(items: Mapping[str, str], rest: str, order: Sequence[str] = ()) -> str:

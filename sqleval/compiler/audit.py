@@ -8,15 +8,19 @@ from sqleval.catalog.roles import ROLES, must_be_finite
 from sqleval.common.columns import FRACTIONS, TEXTS, Column, is_float, is_integer
 from sqleval.common.sql_text import select, write_literal, write_present_test
 from sqleval.compiler.classes import write_class, write_class_value, write_sum_test
-from sqleval.compiler.model_rows import is_computed
+from sqleval.compiler.model_rows import is_computed, write_role_test
 from sqleval.compiler.rows import (
     OUTSIDE,
     list_internal_columns,
+    may_be_missing,
     write_positive,
     write_row_count,
     write_usable,
 )
 from sqleval.compiler.weights import audit_weights
+
+#: The counts of items with a NULL that is not a missing value, each with its role.
+UNKNOWN = {"_not_retrieved": "score", "_not_judged": "label"}
 
 
 def write_audit(
@@ -77,8 +81,9 @@ def _audit_missing(binding: Binding, total: str, count: Callable[..., str]) -> d
     matched = "_side = 'both'" if binding.labels else ""
     whole = count(matched) if matched else total
     for name, role, column in list_internal_columns(binding):
-        finite = must_be_finite(role) or binding.has_values
-        is_present = write_present_test(name, column.type, finite=finite)
+        if not may_be_missing(binding, role, column):
+            continue
+        is_present = write_role_test(binding, name, role, column)
         items[f"{name}_missing"] = f"{whole} - {count(matched, is_present)}"
         if role == "count":
             items["count_missing"] = f"SUM(CASE WHEN {is_present} THEN 0 ELSE 1 END)"
@@ -140,6 +145,9 @@ def _audit_values(binding: Binding, usable: str, count: Callable[..., str]) -> d
                 items |= _audit_two_values(binding, role, count)
     if binding.has_queries:
         items["label_negative"] = count("label < 0")
+        for name, role in UNKNOWN.items():
+            if role in binding.role:
+                items[name] = count(usable, f"{role} IS NULL")
     if binding.has_several_classes and binding.classes:
         label = binding.role["label"]
         classes = ", ".join(write_class_value(label, value) for value, _ in binding.classes)

@@ -7,6 +7,7 @@ from sqleval.binding.binding import Binding, name_set
 from sqleval.catalog.request import PER_CLASS, Request, format_request
 from sqleval.common.sql_text import LARGEST, select, write_key_equality, write_literal
 from sqleval.compiler import weights
+from sqleval.compiler.audit import UNKNOWN
 from sqleval.compiler.builder import Builder, Scope
 from sqleval.compiler.expected import describe_expectation
 from sqleval.compiler.intervals import (
@@ -113,7 +114,26 @@ def _write_note(
         if builder.binding.is_weighted:
             why = weights.add_remark(why, weights.describe_weights(binned=builder.bins is not None))
         note = f"COALESCE({note}, {why})"
+    if (remark := _note_unknown(builder)) is not None:
+        note = weights.add_remark(note, remark)
     return f"CASE WHEN COALESCE(a._used, 0) = 0 THEN 'no rows' ELSE {note} END"
+
+
+def _note_unknown(builder: Builder) -> str | None:
+    """Return the SQL of the note on items not retrieved or not judged; None without any.
+
+    A state holds the values of queries, not their items.
+    """
+    binding, remark = builder.binding, None
+    for name, role in UNKNOWN.items() if binding.state is None else ():
+        if binding.has_queries and role in binding.role:
+            what = write_literal(name.strip("_").replace("_", " ") + ": ")
+            # Some engines write the sum of whole numbers as a fraction.
+            count, total = (f"CAST(CAST(a.{n} AS BIGINT) AS VARCHAR)" for n in (name, "_used"))
+            sentence = f"CONCAT({what}, {count}, ' of ', {total}, ' items')"
+            part = f"CASE WHEN a.{name} > 0 THEN {sentence} END"
+            remark = part if remark is None else weights.add_remark(remark, part)
+    return remark
 
 
 def write_order(binding: Binding, key: str, home: str = "r") -> str:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from sqleval.binding.binding import Binding
 from sqleval.binding.canonical import read_column
+from sqleval.catalog.roles import must_be_finite
 from sqleval.common.columns import Column, is_float
 from sqleval.common.sql_text import quote, write_literal, write_present_test
 from sqleval.compiler.singles import write_decision_of_model
@@ -51,11 +52,19 @@ def _write_model_case(binding: Binding, values: Sequence[str]) -> str:
     return f"CASE WHEN {write_all_present(binding)} THEN {value} END" if binding.common else value
 
 
+def write_role_test(binding: Binding, name: str, role: str, column: Column) -> str:
+    """Return the SQL condition that a role has a usable value, which may be NULL in a ranking."""
+    finite = must_be_finite(role) or binding.has_values
+    null = role in binding.facts.may_be_null
+    return write_present_test(name, column.type, finite=finite, null=null)
+
+
 def write_all_present(binding: Binding, others: Sequence[Column] = ()) -> str:
     """Return the condition that all models' values, and other columns, are present."""
-    numeric = binding.has_values
     tests = [
-        write_present_test(read_column(column, "s", binding.dialect), column.type, finite=numeric)
+        write_role_test(
+            binding, read_column(column, "s", binding.dialect), binding.model_role, column
+        )
         for column in binding.mapped_columns
     ]
     tests += [write_present_test(f"s.{quote(e.name)}", e.type, finite=False) for e in others]

@@ -19,7 +19,7 @@ from sqleval.compiler.audit import (
     may_have_others,
     write_wrong_value,
 )
-from sqleval.compiler.rows import list_internal_columns
+from sqleval.compiler.rows import list_internal_columns, may_be_missing
 
 _DROP = "; nulls='drop' (--nulls drop) leaves them out and counts them"
 _SEVERAL = "task='multiclass' (--task multiclass) takes several classes"
@@ -90,9 +90,12 @@ def _describe_column(binding: Binding, role: str, column: Column) -> str:
 def _check_missing(binding: Binding) -> list[Case]:
     cases: list[Case] = []
     for name, role, column in list_internal_columns(binding):
+        if not may_be_missing(binding, role, column):
+            continue
         what = _describe_column(binding, role, column)
         finite = binding.has_values or must_be_finite(role)
         bad = "NULL, NaN or infinite" if finite else "NULL or NaN"
+        bad = "NaN" if role in binding.facts.may_be_null else bad
         share = _write_share(binding, f"{name}_missing", role)
         test = f"{_aggregate(binding, 'SUM', f'{name}_missing')} > 0"
         cases.append((test, concatenate(f"{what} is {bad} in ", share, _DROP)))

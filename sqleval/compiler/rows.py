@@ -9,7 +9,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from sqleval.binding.binding import CELLS, Binding, name_set
 from sqleval.binding.canonical import read_column, write_keys
 from sqleval.catalog.relations import WEIGHTS
-from sqleval.catalog.roles import ROLES, must_be_finite
+from sqleval.catalog.roles import ROLES
 from sqleval.common.columns import NO_TYPE, Column
 from sqleval.common.sql_text import (
     quote,
@@ -26,6 +26,7 @@ from sqleval.compiler.model_rows import (
     is_computed,
     read_score,
     write_decision_case,
+    write_role_test,
     write_score_case,
 )
 
@@ -41,17 +42,21 @@ def list_internal_columns(binding: Binding) -> Iterator[tuple[str, str, Column]]
         yield f"score_{i}", "score", column
 
 
+def may_be_missing(binding: Binding, role: str, column: Column) -> bool:
+    """Whether a role's column can hold a missing value."""
+    return role not in binding.facts.may_be_null or is_float(column.type)
+
+
 def write_usable(binding: Binding, but: str = "") -> str:
     """Return the SQL condition that every bound role except ``but`` has a usable value."""
-    numeric = binding.has_values
     parts = [
-        write_present_test(name, column.type, finite=must_be_finite(role) or numeric)
+        write_role_test(binding, name, role, column)
         for name, role, column in list_internal_columns(binding)
-        if role != but
+        if role != but and may_be_missing(binding, role, column)
     ]
     if binding.labels:
         parts.append("_side = 'both'")
-    return "\n  AND ".join(parts)
+    return "\n  AND ".join(parts) or "TRUE"
 
 
 def _read_key(binding: Binding, column: Column) -> str:

@@ -133,7 +133,10 @@ def scan(
         A SQL condition over the source's columns. In it and in ``by=``, the zone of a TIMESTAMP
         WITH TIME ZONE is UTC on every machine, unless ``con=`` says otherwise.
     nulls : {"error", "drop"}
-        Whether rows with a NULL or NaN in a bound column are an error, or are left out.
+        Whether rows with a NULL or NaN in a bound column are an error, or are left out. In a
+        ranking, an item with a NULL score was not retrieved: it has no place in the list, and
+        counts among the relevant items. An item with a NULL label was not judged: it keeps its
+        place, with relevance 0. ``note`` counts both; NaN is an error, or left out.
     common : bool
         With several models and ``nulls="drop"``: whether a row that lacks the value of one model is
         left out for all models, so that all are judged on the same rows.

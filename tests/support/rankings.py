@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import polars as pl
-from sklearn.metrics import ndcg_score
+from sklearn.metrics import dcg_score
 
 import sqleval
 
@@ -32,15 +32,27 @@ def draw_rankings(queries: int = 60, rows: int = 8, seed: int = 0) -> pl.DataFra
 
 
 RANKED = draw_rankings()
+#: The same rows: a fifth of each model's scores, and of the labels, are NULL.
+GAPS = RANKED.with_columns(
+    **{
+        name: pl.when(pl.Series(np.random.default_rng(seed).random(RANKED.height) > 0.2)).then(name)
+        for seed, name in enumerate(("y", "a", "b"))
+    }
+)
 
 
 def list_values(rows: pl.DataFrame, score: str, k: int | None = None) -> dict[int, float]:
-    """Return NDCG by query, by scikit-learn; queries without a relevant row have none."""
-    return {
-        int(each["q"][0]): ndcg_score([each["y"]], [each[score]], k=k)
-        for each in rows.partition_by("q", maintain_order=True)
-        if each["y"].sum() > 0
-    }
+    """Return NDCG by query, from the DCG of scikit-learn; queries without a relevant row have none.
+
+    A row without a score has no place, and a row without a label has relevance 0.
+    """
+    values: dict[int, float] = {}
+    for each in rows.with_columns(pl.col("y").fill_null(0)).partition_by("q", maintain_order=True):
+        if each["y"].sum() > 0:
+            listed = each.drop_nulls(score)
+            gain = dcg_score([listed["y"]], [listed[score]], k=k) if listed.height else 0.0
+            values[int(each["q"][0])] = gain / dcg_score([each["y"]], [each["y"]], k=k)
+    return values
 
 
 def list_differences(rows: pl.DataFrame = RANKED, k: int | None = None) -> np.ndarray:

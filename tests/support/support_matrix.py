@@ -68,6 +68,11 @@ def tables() -> dict[str, pa.Table]:
         }
     )  # fmt: skip
     thirds = random.dirichlet([1, 1, 1], n)
+    # In a ranking, some items are not judged, and some are not retrieved.
+    frame = frame.with_columns(
+        relevance=pl.when(pl.col("kind") < 2).then("relevance"),
+        retrieved=pl.when(pl.Series(random.random(n) < 0.8)).then("score"),
+    )
     frame = frame.with_columns(pl.Series(f"p{i}", thirds[:, i]) for i in range(3))
     return {"preds": frame.to_arrow().cast(_plain(frame.to_arrow().schema))}
 
@@ -94,7 +99,7 @@ def _questions(relation: Relation) -> Iterator[Call]:
     if family == "regression":
         yield Call(name, "preds", {"label": "y", "prediction": "yhat", "weight": "w"})
     elif family == "ranking":
-        yield Call(name, "preds", {"label": "relevance", "score": "score", "qid": "q"})
+        yield Call(name, "preds", {"label": "relevance", "score": "retrieved", "qid": "q"})
     elif relation.header.get("across") == "model":
         yield Call(name, "preds", {"label": "label", "score": {"one": "p0", "two": "p1"}})
     elif relation.header.get("across"):

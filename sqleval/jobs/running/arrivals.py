@@ -10,12 +10,13 @@ import polars as pl
 from sqleval.binding.binding import Binding, list_columns_read
 from sqleval.binding.lookup import find_column
 from sqleval.binding.model_columns import has_classes_of_models
-from sqleval.catalog.roles import must_be_finite, name_argument
+from sqleval.catalog.roles import name_argument
 from sqleval.catalog.tasks import has_several_classes
 from sqleval.common.columns import Column
 from sqleval.common.counts import format_row_count
-from sqleval.common.sql_text import select, write_present_test, write_with
+from sqleval.common.sql_text import select, write_with
 from sqleval.compiler.audit import is_refused_below_zero
+from sqleval.compiler.model_rows import write_role_test
 from sqleval.compiler.rows import OUTSIDE, write_source
 from sqleval.errors import DataError
 from sqleval.frontend.predictions import Predictions
@@ -90,7 +91,7 @@ def _write_tests(
     for role, column in roles:
         argument = f"{name_argument(role)}={column.name!r}"
         if job.nulls == "error":
-            present = write_present_test(role, column.type, finite=must_be_finite(role))
+            present = write_role_test(binding, role, role, column)
             message = f"{argument} is missing in {{}}; nulls: drop leaves them out"
             tests.append((message, f"NOT ({present})"))
         if is_refused_below_zero(role):

@@ -1,6 +1,7 @@
 """Rankings of two models, compared by query."""
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -107,8 +108,8 @@ def test_models_in_rows_are_matched_by_key_or_are_different_rows() -> None:
 
 
 def test_values_that_are_missing_for_a_model_leave_the_query_to_both() -> None:
-    """Rows without a value of both models are left out, and with them perhaps a query."""
-    rows = RANKED.with_columns(b=pl.when(pl.col("q") != 7).then("b"))
+    """Rows with NaN of one model are left out, and with them perhaps a query."""
+    rows = RANKED.with_columns(b=pl.when(pl.col("q") != 7).then("b").otherwise(math.nan))
     row = compare(rows, roles={"score": TWO, "nulls": "drop"})
     rest = list_differences(RANKED.filter(pl.col("q") != 7))
     assert row["p_value"] == pytest.approx(stats.ttest_1samp(rest, 0).pvalue, rel=1e-8)

@@ -1,6 +1,7 @@
 """States of rankings: a row per query with the value of each metric."""
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -80,13 +81,14 @@ def test_parts_are_merged_and_parts_of_a_query_refused(tmp_path: Path) -> None:
 
 def test_rows_left_out_are_counted() -> None:
     rows = RANKED.with_columns(
-        a=pl.when(pl.col("k") % 50 > 0).then("a"), q=pl.when(pl.col("k") != 300).then("q")
+        a=pl.when(pl.col("k") % 50 > 0).then("a").otherwise(math.nan),
+        q=pl.when(pl.col("k") != 300).then("q"),
     )
     back = sqleval.from_state(scan(rows, nulls="drop").state("ndcg").collect())
     expected = scan(rows, nulls="drop").evaluate("ndcg").collect()
     assert_frame_equal(drop_ends(back.evaluate("ndcg").collect()), drop_ends(expected))
     assert expected["n_dropped"].item() == 10
-    with pytest.raises(DataError, match="score='a' is NULL or NaN in 10 of 480"):
+    with pytest.raises(DataError, match="score='a' is NaN in 10 of 480"):
         scan(rows.with_columns(q=RANKED["q"])).state("ndcg").collect()
     labels = RANKED.select("k", "y").filter(pl.col("k") < 400)
     late = sqleval.scan(RANKED.drop("y"), label="y", score="a", qid="q", labels=labels, on="k")
