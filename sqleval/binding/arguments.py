@@ -10,7 +10,7 @@ from sqleval.common.names import find_nearest
 from sqleval.common.numbers import is_real_number
 from sqleval.errors import RequestError
 
-_SEVERAL = ("by", "over")
+_SEVERAL = ("by", "over", "on")
 
 
 #: The options of a source besides ``query``.
@@ -81,7 +81,7 @@ def check_roles(roles: Mapping[str, object]) -> None:
     for name, value in roles.items():
         if value is None or isinstance(value, str):
             continue
-        if name in (*list_arguments(single=True), "on", "task", "nulls"):
+        if name in (*list_arguments(single=True), "task", "nulls"):
             raise RequestError(f"{name}={value!r} must be one name, as a text")
         if name == "by" and _is_named_texts(value):
             continue

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
+from sqleval.binding.label_keys import Labels
 from sqleval.binding.model_columns import merge_models
 from sqleval.catalog.roles import list_further
 from sqleval.catalog.tasks import TASKS, TaskFacts
@@ -27,33 +28,6 @@ OVERALL = "overall"
 def name_set(keys: Sequence[str]) -> str:
     """Return the name of a set of slice keys: its value in the column ``by``."""
     return ", ".join(keys) or OVERALL
-
-
-class Labels(NamedTuple):
-    """A second source that holds the labels, joined by key.
-
-    Attributes
-    ----------
-    relation : str
-        The text after FROM.
-    ours, theirs : Column
-        The key's column in the source and in the labels, which have one name.
-    roles : frozenset of str
-        The roles that are read from the labels.
-    stream : bool
-        Whether a statement may read it only once.
-    """
-
-    relation: str
-    ours: Column
-    theirs: Column
-    roles: frozenset[str]
-    stream: bool
-
-    @property
-    def on(self) -> str:
-        """The name of the key."""
-        return self.ours.name
 
 
 class Period(NamedTuple):
@@ -322,6 +296,19 @@ class Binding:
         return self.facts.has_queries
 
     @property
+    def adds_items(self) -> bool:
+        """Whether labels without a row are items of a ranking that were not retrieved.
+
+        Their query must be a key of the labels.
+        """
+        query = self.role.get("query")
+        return (
+            self.has_queries
+            and query is not None
+            and query.name in (self.labels.on if self.labels else ())
+        )
+
+    @property
     def is_weighted(self) -> bool:
         """Whether weights are bound."""
         return "weight" in self.role
@@ -386,7 +373,7 @@ def list_columns_read(binding: Binding) -> tuple[list[str], list[str]]:
         roles = [role for role, _ in binding.roles]
         return list(dict.fromkeys([*keys, *roles, *fixed, *binding.state.columns])), []
     joined_roles = binding.labels.roles if binding.labels else frozenset[str]()
-    on = [binding.labels.on] if binding.labels else []
+    on = binding.labels.on if binding.labels else ()
     derived = ("label", "prediction", "count") if binding.cells else ()
     names = [column.name for column in (*binding.by, *binding.over)]
     names += [column.name for _, column in binding.cells]

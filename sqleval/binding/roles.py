@@ -7,9 +7,10 @@ from math import isnan
 from typing import get_args
 
 from sqleval.binding.arguments import check_expected
-from sqleval.binding.binding import CELLS, Binding, Labels, Nulls
+from sqleval.binding.binding import CELLS, Binding, Nulls
 from sqleval.binding.key_sets import parse_sets
-from sqleval.binding.late_labels import find_roles
+from sqleval.binding.label_keys import Labels
+from sqleval.binding.late_labels import find_roles, unify_added_keys
 from sqleval.binding.lookup import Columns, find_column, list_unique_names
 from sqleval.binding.model_columns import (
     ModelColumns,
@@ -80,10 +81,10 @@ def check_threshold(threshold: object) -> None:
         raise RequestError(f"threshold={threshold!r} must be a number")
 
 
-def _check_options(nulls: str, labels: Source | None, on: str | None) -> None:
+def _check_options(nulls: str, labels: Source | None, on: str | Sequence[str] | None) -> None:
     if nulls not in get_args(Nulls):
         raise RequestError(f"nulls={nulls!r} must be 'error' or 'drop'")
-    if (labels is None) != (on is None):
+    if (labels is None) != (not on):
         raise RequestError("labels= and on= go together: the second source, and the key to join by")
 
 
@@ -187,7 +188,7 @@ def bind(
     task: str | None = None,
     labels: Source | None = None,
     label_columns: Columns | None = None,
-    on: str | None = None,
+    on: str | Sequence[str] | None = None,
     expected: bool = False,
     look: LookAt | None = None,
     **further: str | None,
@@ -238,7 +239,7 @@ def bind(
     models, classes = arrange_columns(chosen, mapped, values)
     keys, folds = list_unique_names(by, "by"), list_unique_names(over, "over")
     _check_keys(keys, has_models=bool(models), has_role=role is not None)
-    return Binding(
+    binding = Binding(
         relation=source.relation,
         task=chosen,
         roles=tuple(values.roles.items()),
@@ -264,6 +265,7 @@ def bind(
         is_settled=reading.is_settled,
         notice=reading.notice,
     )
+    return unify_added_keys(binding)
 
 
 def take_common_rows(binding: Binding) -> Binding:

@@ -150,7 +150,12 @@ ROLES = [
     ENGINE,
     *COLUMNS,
     click.option("--labels", metavar="SOURCE", help="Second source, which has the labels."),
-    click.option("--on", metavar="KEY", help="Key column that joins --labels."),
+    click.option(
+        "--on",
+        multiple=True,
+        metavar="KEY,...",
+        help="Key columns that join --labels, separated by commas.",
+    ),
     click.option(
         "--common", is_flag=True, help="With --nulls drop: keep only rows that all models have."
     ),
@@ -265,6 +270,7 @@ def read_roles(roles: Mapping[str, Any]) -> dict[str, Any]:
         **roles,
         "by": parse_slice_keys(roles["by"]),
         "over": parse_names(roles["over"]),
+        "on": parse_names(roles["on"]) or None,
         "sets": parse_sets(roles["sets"]),
         "counts": parse_columns(texts, "counts"),
         "classes": parse_names([roles["classes"]]) if roles["classes"] is not None else None,

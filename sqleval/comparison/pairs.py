@@ -19,6 +19,7 @@ from sqleval.common.sql_text import Value, select, write_literal, write_with
 from sqleval.compiler import rows, singles
 from sqleval.compiler.bin_rows import is_row_level, read_expressions
 from sqleval.compiler.classes import write_class, write_predicted_class
+from sqleval.compiler.late_labels import write_rows_only
 from sqleval.compiler.model_rows import write_all_present
 from sqleval.compiler.queries import NAME, write_query_values
 from sqleval.compiler.requirements import collect_values
@@ -160,7 +161,7 @@ class Pairs(NamedTuple):
             size = f"CAST(COALESCE(SUM({rows.write_row_count(joint)}), 0) AS BIGINT)"
         items = {key: key for key in joint.keys} | {"_rows": size}
         # A label that matches no row does not count as a row.
-        where = "\nWHERE _side <> 'label'" if joint.labels else ""
+        where = write_rows_only(joint)
         group = f"\nGROUP BY {', '.join(joint.keys)}" if joint.keys else ""
         counted = write_with(ctes, select(items, f"FROM _source{where}{group}"))
         return replace_input(self.data, joint).run(counted)

@@ -8,6 +8,7 @@ from sqleval.catalog.roles import ROLES, must_be_finite
 from sqleval.common.columns import FRACTIONS, TEXTS, Column, is_float, is_integer
 from sqleval.common.sql_text import select, write_literal, write_present_test
 from sqleval.compiler.classes import write_class, write_class_value, write_sum_test
+from sqleval.compiler.late_labels import write_rows_only
 from sqleval.compiler.model_rows import is_computed, write_role_test
 from sqleval.compiler.rows import (
     OUTSIDE,
@@ -63,8 +64,7 @@ def write_audit(
     join = f"\nLEFT JOIN ({listed}) AS k ON prediction = _label_class"
     classes = join if has_other_types(binding) else ""
     group = "\nGROUP BY " + ", ".join(binding.keys) if binding.keys else ""
-    where = "\nWHERE _side <> 'label'" if binding.labels else ""
-    return select(items, f"FROM {origin}{classes}{where}{group}")
+    return select(items, f"FROM {origin}{classes}{write_rows_only(binding)}{group}")
 
 
 def _count(size: str, *conditions: str) -> str:
@@ -78,7 +78,7 @@ def _audit_missing(binding: Binding, total: str, count: Callable[..., str]) -> d
     items = {"_unmatched": count("_side = 'row'")} if binding.labels else {}
     if binding.nulls != "error":
         return items
-    matched = "_side = 'both'" if binding.labels else ""
+    matched = "_side = 'both'" if binding.labels and not binding.has_queries else ""
     whole = count(matched) if matched else total
     for name, role, column in list_internal_columns(binding):
         if not may_be_missing(binding, role, column):
@@ -148,6 +148,7 @@ def _audit_values(binding: Binding, usable: str, count: Callable[..., str]) -> d
         for name, role in UNKNOWN.items():
             if role in binding.role:
                 items[name] = count(usable, f"{role} IS NULL")
+        items |= {"_added": count(usable, "_side = 'label'")} if binding.adds_items else {}
     if binding.has_several_classes and binding.classes:
         label = binding.role["label"]
         classes = ", ".join(write_class_value(label, value) for value, _ in binding.classes)

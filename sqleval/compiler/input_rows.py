@@ -73,7 +73,9 @@ class RowRelations(InputRelations):
         once = once and (not is_grouped or binding.has_values)
         hint = "MATERIALIZED" if once else "NOT MATERIALIZED"
         for name, sql in rows.write_source(binding, predicate).items():
-            builder.add_cte(name, sql, hint)
+            # The rows of a ranking are read twice: for its lists, and for the items of each.
+            again = name == "_rows" and not binding.stream
+            builder.add_cte(name, sql, "NOT MATERIALIZED" if again else hint)
         if binding.is_numbered:
             named = builder.ctes.pop("_source")
             builder.add_cte("_named", named.sql, named.hint)

@@ -114,26 +114,31 @@ def _write_note(
         if builder.binding.is_weighted:
             why = weights.add_remark(why, weights.describe_weights(binned=builder.bins is not None))
         note = f"COALESCE({note}, {why})"
-    if (remark := _note_unknown(builder)) is not None:
-        note = weights.add_remark(note, remark)
+    if remarks := _list_remarks(builder.binding):
+        note = f"CONCAT(COALESCE('; ' || ({note}), ''), {', '.join(remarks)})"
+        note = f"NULLIF(SUBSTRING({note}, 3), '')"
     return f"CASE WHEN COALESCE(a._used, 0) = 0 THEN 'no rows' ELSE {note} END"
 
 
-def _note_unknown(builder: Builder) -> str | None:
-    """Return the SQL of the note on items not retrieved or not judged; None without any.
+def _list_remarks(binding: Binding) -> list[str]:
+    """Return the SQL of remarks on items not retrieved and not judged, each after a semicolon.
 
-    A state holds the values of queries, not their items.
+    A state has none: it holds the values of queries, not their items.
     """
-    binding, remark = builder.binding, None
+    remarks: list[str] = []
     for name, role in UNKNOWN.items() if binding.state is None else ():
         if binding.has_queries and role in binding.role:
-            what = write_literal(name.strip("_").replace("_", " ") + ": ")
             # Some engines write the sum of whole numbers as a fraction.
-            count, total = (f"CAST(CAST(a.{n} AS BIGINT) AS VARCHAR)" for n in (name, "_used"))
-            sentence = f"CONCAT({what}, {count}, ' of ', {total}, ' items')"
-            part = f"CASE WHEN a.{name} > 0 THEN {sentence} END"
-            remark = part if remark is None else weights.add_remark(remark, part)
-    return remark
+            count, total, added = (
+                f"CAST(CAST(a.{column} AS BIGINT) AS VARCHAR)"
+                for column in (name, "_used", "_added")
+            )
+            what = write_literal(f"; {name.strip('_').replace('_', ' ')}: ")
+            parts = [what, count, "' of '", total, "' items'"]
+            if binding.adds_items and role == "score":
+                parts += ["', '", added, "' of them only in labels='"]
+            remarks.append(f"CASE WHEN a.{name} > 0 THEN CONCAT({', '.join(parts)}) ELSE '' END")
+    return remarks
 
 
 def write_order(binding: Binding, key: str, home: str = "r") -> str:

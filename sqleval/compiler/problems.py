@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from sqleval.binding.binding import Binding
-from sqleval.binding.canonical import write_keys
 from sqleval.catalog.roles import ROLES, must_be_finite, name_argument
 from sqleval.common.columns import Column, is_float
 from sqleval.common.sql_text import write_literal
@@ -19,6 +18,7 @@ from sqleval.compiler.audit import (
     may_have_others,
     write_wrong_value,
 )
+from sqleval.compiler.late_labels import count_repeats
 from sqleval.compiler.rows import list_internal_columns, may_be_missing
 
 _DROP = "; nulls='drop' (--nulls drop) leaves them out and counts them"
@@ -282,7 +282,8 @@ def _write_notice(binding: Binding, origin: str) -> str:
     """Return the SQL of all remarks about the rows, joined by semicolons; NULL without any."""
     notices = [write_literal(binding.notice)] if binding.notice else []
     notices += [_note_other_types(binding)] if has_other_types(binding) else []
-    notices += [_note_labels(binding, origin)] if binding.labels else []
+    # The note of a result counts the items that labels add to its lists.
+    notices += [_note_labels(binding, origin)] if binding.labels and not binding.adds_items else []
     if len(notices) < 2:
         return notices[0] if notices else _NULL_TEXT
     return f"NULLIF(CONCAT_WS('; ', {', '.join(notices)}), '')"
@@ -308,9 +309,14 @@ def _note_labels(binding: Binding, origin: str) -> str:
         f"COALESCE({_aggregate(binding, 'SUM', column)}, 0)" for column in ("_unmatched", "_rows")
     )
     alone, unmatched, rows = (_divide_by_copies(binding, count) for count in (alone, *sums))
+    fate, hint = "have no label yet and are left out", "''"
+    if binding.has_queries:
+        fate = "are not judged"
+        hint = " and are left out: with the query in on=, they are items not retrieved"
+        hint = f"CASE WHEN {alone} > 0 THEN {write_literal(hint)} ELSE '' END"
     sentence = concatenate(
-        "labels=: ", (unmatched,), " of ", (rows,),
-        " rows have no label yet and are left out; ", (alone,), " labels match no row",
+        "labels=: ", (unmatched,), " of ", (rows,), f" rows {fate}; ", (alone,),
+        " labels match no row", (hint,),
     )  # fmt: skip
     return f"CASE WHEN {unmatched} > 0 OR {alone} > 0 THEN {sentence} END"
 
@@ -331,10 +337,9 @@ def write_problems(binding: Binding, checks: DomainChecks, origin: str = "_sourc
     """
     cases: list[Case] = []
     if binding.labels:
-        _, key = write_keys(binding.labels.ours, binding.labels.theirs, ("s", "l"), binding.dialect)
-        again = f"(SELECT COUNT({key}) - COUNT(DISTINCT {key}) FROM _labels AS l)"
+        again = count_repeats(binding.labels, binding.dialect)
         sentence = concatenate(
-            f"labels= repeats keys: on={binding.labels.on!r} has ", (again,),
+            f"labels= repeats keys: on={binding.labels.shown} has ", (again,),
             " repeats; a key may have one label",
         )  # fmt: skip
         cases.append((f"{again} > 0", sentence))

@@ -9,6 +9,7 @@ from sqleval.catalog.request import Request
 from sqleval.common.columns import Column
 from sqleval.common.sql_text import Value, select, write_key_equality
 from sqleval.compiler.builder import Builder
+from sqleval.compiler.late_labels import write_rows_only
 from sqleval.compiler.metrics import write_metrics
 from sqleval.compiler.placed import PlacedMetric
 from sqleval.compiler.problems import DomainChecks
@@ -101,8 +102,7 @@ def _write_queries(binding: Binding, keys: Sequence[str], *, has_cluster: bool) 
     if has_cluster:
         is_one = "MIN(cluster) = MAX(cluster) AND COUNT(cluster) = COUNT(*)"
         items["cluster"] = f"CASE WHEN {is_one} THEN MIN(cluster) END"
-    where = "\nWHERE _side <> 'label'" if binding.labels else ""
-    return select(items, f"FROM {origin}{where}\nGROUP BY {places}")
+    return select(items, f"FROM {origin}{write_rows_only(binding)}\nGROUP BY {places}")
 
 
 def _join_values(

@@ -7,10 +7,10 @@ with an underscore or is in the contract.
 from collections.abc import Container, Iterator, Mapping, Sequence
 
 from sqleval.binding.binding import CELLS, Binding, name_set
-from sqleval.binding.canonical import read_column, write_keys
+from sqleval.binding.canonical import read_column
 from sqleval.catalog.relations import WEIGHTS
 from sqleval.catalog.roles import ROLES
-from sqleval.common.columns import NO_TYPE, Column
+from sqleval.common.columns import NO_TYPE, Column, is_float
 from sqleval.common.sql_text import (
     quote,
     select,
@@ -19,6 +19,7 @@ from sqleval.common.sql_text import (
     write_present_test,
     write_scalar,
 )
+from sqleval.compiler import late_labels
 from sqleval.compiler.buckets import Buckets, write_bucket
 from sqleval.compiler.classes import write_class, write_predicted_class
 from sqleval.compiler.model_rows import (
@@ -54,8 +55,10 @@ def write_usable(binding: Binding, but: str = "") -> str:
         for name, role, column in list_internal_columns(binding)
         if role != but and may_be_missing(binding, role, column)
     ]
-    if binding.labels:
+    if binding.labels and not binding.has_queries:
         parts.append("_side = 'both'")
+    elif binding.labels and not binding.adds_items:
+        parts.append("_side <> 'label'")
     return "\n  AND ".join(parts) or "TRUE"
 
 
@@ -137,28 +140,20 @@ def write_source(
 
     ``also`` are further columns of ``_source``, as SQL over the source ``s``.
     """
-    labels, ctes = binding.labels, dict[str, str]()
-    home = {role: "l" if labels and role in labels.roles else "s" for role, _ in binding.roles}
+    ctes = dict[str, str]()
     items = _read_keys(binding) | _read_copies(binding)
     for role, column in binding.roles:
         if role not in items:
-            items[role] = _read_role(binding, role, column, home[role])
+            items[role] = _read_role(binding, role, *late_labels.locate_role(binding, role, column))
     for i, (_, column) in enumerate(binding.classes):
         items[f"score_{i + 1}"] = _read_class_score(binding, column, i)
     items |= {binding.keys[-1]: binding.period.sql} if binding.period else {}
     items |= also or {}
-    if labels:
-        items["_side"] = (
-            "CASE WHEN s._one IS NULL THEN 'label' WHEN l._one IS NULL THEN 'row' ELSE 'both' END"
-        )
-    # The condition filters rows, so labels without a row stay.
-    alone = " OR s._one IS NULL" if labels else ""
-    conditions = [f"({binding.where})"] if binding.where else []
-    conditions = [f"({each}{alone})" if labels else each for each in conditions]
-    conditions += [f"({predicate}{alone})"] if predicate else []
-    where = "\nWHERE " + "\n  AND ".join(conditions) if conditions else ""
     rows = f"FROM {binding.relation} AS s"
-    rows = _write_labels_join(binding, ctes, home) if labels else rows
+    if binding.labels:
+        rows, items["_side"] = late_labels.write_joined_rows(binding, ctes)
+    conditions = late_labels.list_conditions(binding, predicate)
+    where = "\nWHERE " + "\n  AND ".join(conditions) if conditions else ""
     ctes["_source"] = select(items or {"_one": "1"}, f"{rows}{_write_copies(binding)}{where}")
     return ctes
 
@@ -178,29 +173,6 @@ def _write_copies(binding: Binding) -> str:
         )
         joins += f"\nCROSS JOIN (VALUES {cells}) AS c(cell, label, prediction)"
     return joins
-
-
-def _write_labels_join(binding: Binding, ctes: dict[str, str], home: Mapping[str, str]) -> str:
-    """Write the full join of the source with its late labels."""
-    labels = binding.labels
-    assert labels is not None
-    theirs = dict.fromkeys([labels.on, *(c.name for r, c in binding.roles if home[r] == "l")])
-    ours = dict.fromkeys(
-        [
-            labels.on,
-            *(column.name for column in (*binding.by, *binding.over)),
-            *(c.name for r, c in binding.roles if home[r] == "s"),
-            *(column.name for column in binding.mapped_columns),
-            *binding.where_columns,
-        ]
-    )
-    ours |= {binding.period.column.name: None} if binding.period else {}
-    columns = ",\n  ".join(f"l.{quote(name)}" for name in theirs)
-    ctes["_labels"] = f"SELECT\n  {columns},\n  1 AS _one\nFROM {labels.relation} AS l"
-    picked = ", ".join(f"r.{quote(name)}" for name in ours)
-    rows = f"(SELECT {picked}, 1 AS _one FROM {binding.relation} AS r)"
-    left, right = write_keys(labels.ours, labels.theirs, ("s", "l"), binding.dialect)
-    return f"FROM {rows} AS s\nFULL JOIN _labels AS l ON {left} = {right}"
 
 
 def write_numbered_slices(binding: Binding) -> dict[str, str]:

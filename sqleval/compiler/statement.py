@@ -18,6 +18,8 @@ _LINE = re.compile(r"""('(?:[^']|'')*'|"(?:[^"]|"")*")|\n""")
 #: Comments on the relations that no file writes.
 _WORDS = {
     "_source": "the columns of the input by their roles",
+    "_lists": "the ranked lists: each query by slice",
+    "_items": "the judged items of each list",
     "_audit": "how many rows are used, and how many break a rule",
     "predictions": "the usable rows",
     "_problems": "the error or notice that follows from the audit",

@@ -241,7 +241,7 @@ def export_statement(
     nulls: Nulls = "error",
     common: bool = False,
     labels: str | None = None,
-    on: str | None = None,
+    on: str | Sequence[str] | None = None,
     task: Task | None = None,
     ci: float | None = None,
     bins: int | None = None,

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from math import isnan
 from typing import NamedTuple
 
-from sqleval.binding.binding import Labels
+from sqleval.binding.label_keys import Labels
 from sqleval.common.columns import NUMBERS, Column
 from sqleval.common.sql_text import quote
 from sqleval.engines.base import Engine

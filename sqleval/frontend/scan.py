@@ -50,7 +50,7 @@ def scan(
     nulls: Nulls = "error",
     common: bool = False,
     labels: object = None,
-    on: str | None = None,
+    on: str | Sequence[str] | None = None,
     expected: bool | Predictions | None = False,
     task: str | None = None,
     query: str | None = None,
@@ -141,7 +141,11 @@ def scan(
         With several models and ``nulls="drop"``: whether a row that lacks the value of one model is
         left out for all models, so that all are judged on the same rows.
     labels, on : optional
-        A second source that holds the label, and the key that joins the two.
+        A second source that holds the label, and the key, or keys, that join the two. In a ranking
+        whose query is among the keys, a label without a row is an item that was not retrieved, as
+        is a query without rows (value 0): ``labels="qrels.csv", on=["qid", "doc"]``. Each query of
+        a slice is a list, and gets the items that it lacks; a query without rows has no slice.
+        Rows without a label are not judged. For other tasks, only rows with a label count.
     expected : bool or Predictions
         Evaluate two classes before their labels come: a row with score p counts as p positives
         and 1 - p negatives, the expected numbers if the scores are calibrated. With labelled

@@ -8,11 +8,11 @@ from typing import Any, cast
 import polars as pl
 
 from sqleval.binding.binding import Binding
-from sqleval.binding.canonical import write_keys
 from sqleval.binding.model_columns import has_classes_of_models
 from sqleval.catalog.tasks import has_several_classes
 from sqleval.common.periods import find_end, find_start
 from sqleval.common.sql_text import quote, write_literal
+from sqleval.compiler.late_labels import write_labels_of_rows
 from sqleval.engines.base import Engine
 from sqleval.engines.embedded import embedded
 from sqleval.engines.opening import open_engine
@@ -67,11 +67,7 @@ def bind_periods(
     # Keep only the labels of these rows: errors in other labels do not concern these periods.
     joined = predictions.binding.labels
     assert joined is not None
-    ours, theirs = write_keys(joined.ours, joined.theirs, ("s", "l"), predictions.binding.dialect)
-    relation = (
-        f"(SELECT l.* FROM {joined.relation} AS l\n"
-        f"WHERE {theirs} IN (SELECT {ours} FROM {rows.relation} AS s))"
-    )
+    relation = write_labels_of_rows(predictions.binding, rows.relation)
     binding = replace(
         predictions.binding,
         labels=joined._replace(relation=relation),

@@ -102,9 +102,11 @@ def create_arrival(job: Job) -> Job | None:
     """Return the job that checks and counts rows before late labels come; None without any."""
     if job.expected or job.labels is None or not job.labels.maturity:
         return None
-    _, requests = _list_possible_tasks(job)[0]
+    of_task, requests = _list_possible_tasks(job)[0]
+    assert of_task.task is not None
     named = [each for each in requests if each.named and each.relation.header.get("domain")]
-    return job.arrive(tuple(map(request.format_request, named)))
+    names = tuple(map(request.format_request, named))
+    return job.arrive(names, TASKS[of_task.task].may_be_null)
 
 
 def define_keys(job: Job, keys: Iterable[str]) -> str:
@@ -134,7 +136,7 @@ def list_columns(job: Job) -> list[str]:
     texts: list[str] = [job.period.column, *(key for keys in job.key_sets for key in keys)]
     for role in (name for name in list_arguments() if name in Job.model_fields):
         texts += _list_texts(getattr(job, role))
-    on = [job.labels.on] if job.labels else []
+    on = job.labels.keys if job.labels else []
     return list(dict.fromkeys([*texts, *on, *re.findall(r"\w+", write_expressions(job))]))
 
 

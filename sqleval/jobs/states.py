@@ -128,7 +128,7 @@ def _hash_meaning(job: Job) -> str:
     """Return a hash of the rows and options from which the states of a job are built."""
     assert job.states is not None
     # The task is left out, because it is not known before the columns are read.
-    on = "" if job.labels is None else job.labels.on
+    on = "" if job.labels is None else ",".join(job.labels.keys)
     whole = "\0".join(
         [write_input_text(job, task=False), on, str(job.states.bins), *sorted(list_keys(job))]
     )

@@ -295,10 +295,10 @@ METRICS = [
 ]  # fmt: skip
 TYPES = [
     *(Wrong({name: 5}, "scan", RequestError, f"{name}=5 must be one name, as a text")
-      for name in ("label", "weight", "qid", "role", "on", "task", "nulls")),
+      for name in ("label", "weight", "qid", "role", "task", "nulls")),
     *(Wrong({name: value}, "scan", RequestError,
             f"{name}={value!r} must be the name of a column, or a list of names")
-      for name in ("by", "over") for value in (5, [5], {"a": 1})),
+      for name in ("by", "over", "on") for value in (5, [5], {"a": 1})),
     Wrong({"where": pl.col("p") > 0.5}, "scan", RequestError, "where= must be a condition in SQL"),
     Wrong({"score": ["p", "w"]}, "scan", RequestError,
           "or a mapping of models to columns, such as {'p': 'p', 'w': 'w'}"),

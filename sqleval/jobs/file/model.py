@@ -234,15 +234,16 @@ class Job(RowKeys):
         job._is_expectation = True
         return job
 
-    def arrive(self, metrics: tuple[str, ...]) -> Job:
+    def arrive(self, metrics: tuple[str, ...], may_be_null: frozenset[str]) -> Job:
         """Return a copy of this job that checks rows before their labels.
 
-        ``metrics`` are those that need scores from 0 to 1.
+        ``metrics`` are those that need scores from 0 to 1, and ``may_be_null`` the roles whose NULL
+        is no missing value.
         """
         assert self.labels is not None
         left_out = dict.fromkeys(("label", "labels", "ci", "ci_method", "states", "qid"))
         job = self.model_copy(update=left_out | {"replicates": 0})
-        job._arrival = Arrival(self.labels.on, metrics)
+        job._arrival = Arrival(tuple(self.labels.keys), metrics, may_be_null)
         return job
 
     @property

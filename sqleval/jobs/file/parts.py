@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import Field, field_validator, model_validator
@@ -17,10 +17,21 @@ from sqleval.jobs.file.gate_text import Check, parse_check
 
 
 class Arrival(NamedTuple):
-    """The checks before labels: the key of the labels, and the metrics that need probabilities."""
+    """The checks before labels.
 
-    key: str
+    Attributes
+    ----------
+    keys : tuple of str
+        The keys of the labels.
+    metrics : tuple of str
+        The metrics that need probabilities.
+    may_be_null : frozenset of str
+        The roles whose NULL is no missing value.
+    """
+
+    keys: tuple[str, ...]
     metrics: tuple[str, ...]
+    may_be_null: frozenset[str]
 
 
 class Labels(Strict):
@@ -29,11 +40,18 @@ class Labels(Strict):
     source: str | list[str] = Field(
         description="Path, pattern or folder of the labels, or a table of a lake or database."
     )
-    on: str = Field(description="Key column that joins labels and predictions.")
+    on: str | Annotated[list[str], Field(min_length=1)] = Field(
+        description="Key column that joins labels and predictions, or several."
+    )
     maturity: Span = Field(
         default=timedelta(0),
         description="How long after its end a period is evaluated, such as 7d.",
     )
+
+    @property
+    def keys(self) -> list[str]:
+        """The key columns."""
+        return [self.on] if isinstance(self.on, str) else self.on
 
 
 class Period(Strict):

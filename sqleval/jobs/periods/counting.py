@@ -97,7 +97,10 @@ def _count_labels(
     assert job.labels is not None
     if not paths or not label_files:
         return []
-    on = job.labels.on
+    on = job.labels.keys
+    is_list = job.qid in on
+    # In a ranking, a label of a query is an item of its list, with a row or without one.
+    on = [job.qid] if job.qid is not None and is_list else on
     # A file that replaced several files of the history is counted under the first of them.
     stand_ins = lake.listings["labels"].stand_ins
     by_path = {
@@ -109,21 +112,30 @@ def _count_labels(
         labels = open_job_files(job, list(by_path), "_sqleval_labels", lake.find_snapshot("labels"))
         source, period = open_with_period(job, paths, lake.find_snapshot("source"))
         labels, columns = embedded().describe(labels)
-        theirs = find_column(columns, on, "labels.on", labels.label)
         source, source_columns = embedded().describe(source)
-        ours = find_column(source_columns, on, "labels.on", source.label)
-        left, right = write_keys(ours, theirs, ("s", "l"))
+        pairs = [
+            (
+                find_column(source_columns, key, "labels.on", source.label),
+                find_column(columns, key, "labels.on", labels.label),
+            )
+            for key in on
+        ]
+        keys = [write_keys(*pair, ("s", "l")) for pair in pairs]
+        equal = " AND ".join(f"{left} = {right}" for left, right in keys)
         values = [name for name in columns if name == job.label]
         label = f"l.{quote(values[0])}" if values else "1"
+        names = list(dict.fromkeys([*on, job.period.column]))
+        listed = ", ".join(f"s.{quote(name)}" for name in names)
+        rows = f"(SELECT {'DISTINCT ' if is_list else ''}{listed} FROM {source.relation} AS s)"
         version, read = write_version(job, lake.find_snapshot("labels"), "l", labels)
         counts = embedded().rows(
             f"SELECT l.{FILE}, CAST({period} AS VARCHAR), COUNT(*), COUNT({label}), {version} "
-            f"FROM {source.relation} AS s "
-            f"JOIN {labels.relation} AS l ON {left} = {right} WHERE {period} {condition} "
+            f"FROM {rows} AS s "
+            f"JOIN {labels.relation} AS l ON {equal} WHERE {period} {condition} "
             f"GROUP BY l.{FILE}, {period} ORDER BY 1, 2",
             {}, [source, labels],
-            source.objects([on, job.period.column])
-            | labels.objects([*dict.fromkeys([FILE, on, *values, *read])]),
+            source.objects(names)
+            | labels.objects([*dict.fromkeys([FILE, *on, *values, *read])]),
         )  # fmt: skip
     except SqlevalError as error:
         if len(label_files) > 1:

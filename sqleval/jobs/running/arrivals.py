@@ -10,13 +10,12 @@ import polars as pl
 from sqleval.binding.binding import Binding, list_columns_read
 from sqleval.binding.lookup import find_column
 from sqleval.binding.model_columns import has_classes_of_models
-from sqleval.catalog.roles import name_argument
+from sqleval.catalog.roles import must_be_finite, name_argument
 from sqleval.catalog.tasks import has_several_classes
 from sqleval.common.columns import Column
 from sqleval.common.counts import format_row_count
-from sqleval.common.sql_text import select, write_with
+from sqleval.common.sql_text import select, write_present_test, write_with
 from sqleval.compiler.audit import is_refused_below_zero
-from sqleval.compiler.model_rows import write_role_test
 from sqleval.compiler.rows import OUTSIDE, write_source
 from sqleval.errors import DataError
 from sqleval.frontend.predictions import Predictions
@@ -77,7 +76,7 @@ def _check_other_columns(job: Job, predictions: Predictions) -> None:
     names = [*named.values()] if isinstance(named, dict) else [named] if named else []
     also = [("prediction", name) for name in names]
     also += [("qid", job.qid)] if job.qid else []
-    also += [("labels.on", job.arrival.key)] if job.arrival else []
+    also += [("labels.on", key) for key in (job.arrival.keys if job.arrival else ())]
     source, columns = predictions.engine.describe(predictions.source)
     for role, name in also:
         find_column(columns, name, role, source.label)
@@ -91,7 +90,9 @@ def _write_tests(
     for role, column in roles:
         argument = f"{name_argument(role)}={column.name!r}"
         if job.nulls == "error":
-            present = write_role_test(binding, role, role, column)
+            null = job.arrival is not None and role in job.arrival.may_be_null
+            finite = must_be_finite(role)
+            present = write_present_test(role, column.type, finite=finite, null=null)
             message = f"{argument} is missing in {{}}; nulls: drop leaves them out"
             tests.append((message, f"NOT ({present})"))
         if is_refused_below_zero(role):

@@ -64,8 +64,14 @@ def _rows() -> dict[str, pa.Table]:
     counted = counted.with_columns(pl.col("n").cast(pl.Int64))
     blank = preds.head(20).with_columns(p=pl.when(pl.col("b") == "b1").then(pl.col("p")))
     repeated = pl.concat([late, late.head(1)])
+    lists = preds.select("fold", "a", "b", "p", doc=pl.col("id") % 60)
+    lists = lists.unique(["fold", "b", "doc"], maintain_order=True)
+    judged = pl.DataFrame({"fold": [1, 2, 3, 4]}).join(
+        pl.DataFrame({"doc": np.arange(40, 80)}), how="cross"
+    )
+    judged = judged.with_columns(grade=pl.Series(random.integers(0, 3, judged.height)))
     found = {"preds": preds, "late": late, "cells": cells, "counted": counted, "blank": blank,
-             "repeated": repeated}  # fmt: skip
+             "repeated": repeated, "lists": lists, "judged": judged}  # fmt: skip
     return {name: _plain(frame.to_arrow()) for name, frame in found.items()}
 
 
@@ -117,6 +123,10 @@ ASKED = {
                            roles={"label": "truth", "score": "p"},
                            options={"labels": "late", "on": "id", "by": "a",
                                     "where": "b = 'b1'"}),
+    "items of labels": Call(["ndcg", "ndcg(k=5)"], "lists", but=("ClickHouse",),
+                             roles={"label": "grade", "score": "p", "qid": "fold"},
+                             options={"labels": "judged", "on": ["fold", "doc"], "by": "b",
+                                      "where": "a = 'a1'"}),
     # Without weights, `test_dialects` requests the interval of every method.
     "ci, weight": Call(["log_loss", "precision"], options={"ci": 0.95, "weight": "w"}),
     "bins": Call(["average_precision", "brier_score"], options={"bins": 5, "by": "a"}),
@@ -225,7 +235,7 @@ def test_options_give_what_evaluate_gives(engine: Engine, name: str) -> None:
     assert found["_problem"].null_count() == found.height
     want, noticed = _noticed(name)
     assert {_whole(engine, message) for message in found["_notice"]} == (noticed or {None})
-    assert bool(noticed) is ("labels" in asked.options)
+    assert bool(noticed) is (name == "labels, where")
     found, want = (each.drop("method", strict=False) for each in (found, want))
     assert found.columns == [*want.columns, "_problem", "_notice"]
     assert compare(found.drop("_problem", "_notice").rows(), want.rows()) == ""
