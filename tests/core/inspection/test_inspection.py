@@ -14,6 +14,8 @@ import click
 import duckdb
 import numpy as np
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import sqleval
@@ -21,7 +23,10 @@ from sqleval.cli import main
 from sqleval.cli.inspection import write_findings
 from sqleval.engines.duckdb import DuckDB
 from sqleval.errors import RequestError
+from sqleval.inspection.columns import describe_columns
+from sqleval.inspection.files import describe_all_files
 from sqleval.inspection.findings import Finding
+from sqleval.sources.opening import open_source
 
 DATA = Path(__file__).parents[3] / "data"
 N = 2000
@@ -312,6 +317,36 @@ def test_the_columns_are_described_by_one_statement(monkeypatch: pytest.MonkeyPa
     assert [each.column for each in wide if each.check == "column"] == ["y", "p"]
     assert not commands_of(wide)
     assert not any('"x"' in text for text in statements)
+
+
+@pytest.mark.parametrize("is_lazy", [False, True])
+def test_values_that_are_no_numbers_are_told_apart(is_lazy: bool) -> None:
+    nan, inf = math.nan, math.inf
+    rows = pl.DataFrame(
+        {
+            "a": [1.0, 1.0, nan, 1.0], "b": [1.0, inf, 2.0, None], "c": [nan] * 4, "d": [None] * 4,
+            "e": ["x", "y", None, "y"], "f": [-0.0, 0.0, 1.0, 1.0], "g": [inf, -inf, nan, None],
+            "h": [[1], [2], [1], None], "i": pl.Series([1.5, inf, nan, 1.5], dtype=pl.Float32),
+        },
+        strict=False,
+    )  # fmt: skip
+    source, columns, _, _ = describe_all_files(
+        open_source(rows.lazy() if is_lazy else rows, name="_sqleval_rows")
+    )
+    count, facts = describe_columns(source, columns)
+    assert count == 4
+    got = {f.name: (f.present, f.low, f.high, f.distinct, f.nan, f.infinite) for f in facts}
+    assert got == {
+        "a": (4, 1, 1, 1, 1, 0), "b": (3, 1, 2, 3, 0, 1), "c": (4, None, None, 0, 4, 0),
+        "d": (0, None, None, 0, 0, 0), "e": (3, "x", "y", 2, 0, 0), "f": (4, 0, 1, 2, 0, 0),
+        "g": (3, None, None, 2, 1, 2), "h": (3, None, None, 0, 0, 0), "i": (4, 1.5, 1.5, 2, 1, 1),
+    }  # fmt: skip
+
+
+def test_nan_that_statistics_of_a_file_ignore_is_counted(tmp_path: Path) -> None:
+    path = tmp_path / "rows.parquet"
+    pq.write_table(pa.table({"y": [0, 1, 0, 1], "p": [0.1, math.nan, 0.2, 0.3]}), path)
+    assert problems_of(sqleval.inspect(path))["NaN", "p"].value == "1 of 4 rows"
 
 
 @pytest.mark.parametrize("shape", ["wide", "empty", "empty csv", "one column", "flags", "nested"])
