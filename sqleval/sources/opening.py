@@ -6,6 +6,7 @@ from typing import Any, cast
 
 from sqleval.common.sql_text import quote
 from sqleval.errors import RequestError, SourceError, SqlevalError
+from sqleval.sources.alike import rename_alike
 from sqleval.sources.database.naming import check_file, find_database, write_subquery
 from sqleval.sources.files import open_paths
 from sqleval.sources.frames import (
@@ -187,8 +188,9 @@ def _list_paths(source: str | Sequence[object]) -> list[str]:
 
 
 def _open_object(source: object, name: str) -> Source:
+    renamed = rename_alike(source)
     for open_kind in KINDS:
-        if (opened := open_kind(source, name)) is not None:
+        if (opened := open_kind(renamed, name)) is not None:
             return opened
     kind = type(source)
     raise RequestError(f"cannot evaluate a {kind.__module__}.{kind.__qualname__}; give {_ACCEPTED}")
