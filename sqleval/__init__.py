@@ -39,15 +39,17 @@ from sqleval.errors import (
 )
 
 # The command starts neither DuckDB nor Polars before it needs them. All other programs import
-# `scan` at once, because it registers the namespace `LazyFrame.sqleval`.
+# them at once, to register the namespaces `LazyFrame.sqleval` and `DataFrame.sqleval`.
 if TYPE_CHECKING or not _is_command:
-    with pause_garbage_collector("sqleval.frontend.scan"):
+    with pause_garbage_collector("sqleval.frontend.namespaces"):
+        import_module("sqleval.frontend.namespaces")
         from sqleval.frontend.scan import scan
 
 if TYPE_CHECKING:
     from sqleval.catalog.listing import metrics
     from sqleval.drifts.drift import drift
     from sqleval.engines.settings import configure
+    from sqleval.frontend.arrays import compare, evaluate
     from sqleval.frontend.from_state import from_state
     from sqleval.frontend.predictions import Predictions
     from sqleval.inspection.inspect import inspect
@@ -74,8 +76,10 @@ __all__ = [
     "UnmatchedRows",
     "bootstrap_632",
     "check_split",
+    "compare",
     "configure",
     "drift",
+    "evaluate",
     "from_state",
     "inspect",
     "metrics",
@@ -89,6 +93,8 @@ __all__ = [
 #: The module from which each name is imported when it is first used.
 _HOMES = {
     "scan": "frontend.scan",
+    "evaluate": "frontend.arrays",
+    "compare": "frontend.arrays",
     "configure": "engines.settings",
     "Predictions": "frontend.predictions",
     "drift": "drifts.drift",

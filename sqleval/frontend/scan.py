@@ -1,4 +1,4 @@
-"""Defines `scan`, and the methods of predictions on a Polars LazyFrame.
+"""Defines `scan`, which binds the columns of a source to roles.
 
 This module imports little. The first scan imports the compiler, while the engine opens.
 """
@@ -7,10 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from os import PathLike
 from typing import TYPE_CHECKING, Any, cast
-
-import polars as pl
 
 from sqleval.binding.arguments import check_roles
 from sqleval.catalog.roles import check_added
@@ -25,7 +22,6 @@ if TYPE_CHECKING:
     from sqleval.binding.binding import Nulls
     from sqleval.catalog import Catalogue
     from sqleval.common.sql_text import Scalar
-    from sqleval.frontend.evaluations import Metrics
     from sqleval.frontend.predictions import Predictions
 
 
@@ -261,86 +257,3 @@ def _convert_thresholds(threshold: Any) -> Any:
         return convert_scalar(threshold)
     named = cast("Mapping[Any, Any]", threshold).items()
     return {str(name): convert_scalar(value) for name, value in named}
-
-
-@pl.api.register_lazyframe_namespace("sqleval")
-class LazyFrameNamespace:
-    """Methods of `Predictions` on a LazyFrame: ``lf.sqleval.evaluate("roc_auc", label=...)``."""
-
-    def __init__(self, frame: pl.LazyFrame) -> None:
-        self._frame = frame
-
-    def evaluate(
-        self,
-        metrics: Metrics = None,
-        *,
-        ci: float | None = None,
-        ci_method: str | None = None,
-        replicates: int = 500,
-        seed: int = 0,
-        cluster: str | None = None,
-        bins: int | None = None,
-        tolerance: float | None = None,
-        min_rows: int = 0,
-        gap: bool = False,
-        worst_first: bool = False,
-        **roles: Any,
-    ) -> pl.LazyFrame:
-        """Return the metrics of this frame; ``roles`` are arguments of `scan`.
-
-        Examples
-        --------
-        >>> import polars as pl, sqleval
-        >>> lf = pl.LazyFrame({"y": [0, 0, 1, 1], "p": [0.1, 0.4, 0.35, 0.8]})
-        >>> lf.sqleval.evaluate("roc_auc", label="y", score="p").collect()["value"].item()
-        0.75
-        """
-        return scan(self._frame, **roles).evaluate(
-            metrics, ci=ci, ci_method=ci_method, replicates=replicates, seed=seed, cluster=cluster,
-            bins=bins, tolerance=tolerance, min_rows=min_rows, gap=gap, worst_first=worst_first,
-        )  # fmt: skip
-
-    def compare(
-        self,
-        metrics: Metrics = None,
-        *,
-        options: Mapping[str, Any] | None = None,
-        **roles: Any,
-    ) -> pl.LazyFrame:
-        """Return `Predictions.compare` of this frame, with its ``options``.
-
-        Examples
-        --------
-        >>> import polars as pl, sqleval
-        >>> rows = {"y": [0, 0, 1, 1] * 25, "a": [0.1, 0.6, 0.4, 0.7] * 25}
-        >>> lf = pl.LazyFrame({**rows, "b": [0.1, 0.3, 0.4, 0.7] * 25})
-        >>> found = lf.sqleval.compare("roc_auc", label="y", score={"a": "a", "b": "b"})
-        >>> found.collect()["difference"].item()
-        0.25
-        """
-        return scan(self._frame, **roles).compare(metrics, **(options or {}))
-
-    def curve(
-        self, name: str, *, params: Mapping[str, Any] | None = None, **roles: Any
-    ) -> pl.LazyFrame:
-        """Return a curve of this frame; ``roles`` are arguments of `scan`."""
-        return scan(self._frame, **roles).curve(name, **(params or {}))
-
-    def plot(
-        self,
-        curve: str,
-        output: str | PathLike[str] | None = None,
-        *,
-        params: Mapping[str, Any] | None = None,
-        **roles: Any,
-    ) -> Any:
-        """Draw a curve of this frame; ``roles`` are arguments of `scan`."""
-        return scan(self._frame, **roles).plot(curve, output, **(params or {}))
-
-    def confusion(self, **roles: Any) -> pl.LazyFrame:
-        """Return the confusion table of this frame; ``roles`` are arguments of `scan`."""
-        return scan(self._frame, **roles).confusion()
-
-    def sql(self, metrics: Metrics = None, *, ci: float | None = None, **roles: Any) -> str:
-        """Return the statement that `evaluate` runs; ``roles`` are arguments of `scan`."""
-        return scan(self._frame, **roles).sql(metrics, ci=ci)

@@ -48,8 +48,8 @@ LIBRARIES = {
     "common": "sqlglot adbc_driver_postgresql jinja2 markupsafe",
     "catalog": "sqlglot yaml",
     "binding": "sqlglot",
-    "sources": "sqlglot polars pyarrow fsspec aiohttp deltalake pyiceberg polars_iceberg lance "
-    "adbc_driver_sqlite",
+    "sources": "sqlglot polars numpy pyarrow fsspec aiohttp deltalake pyiceberg polars_iceberg "
+    "lance adbc_driver_sqlite",
     "plots": "polars altair vl_convert",
     "inference": "numpy polars scipy",
     "alarms": "polars",
@@ -92,6 +92,7 @@ ONLY = {
     },
     "pyarrow": {
         "engines.postgres",
+        "sources.arrays",
         "sources.arrow_types",
         "sources.database.adbc",
         "sources.batches",
