@@ -55,7 +55,7 @@ def check_expression(
         ) from None
 
 
-def _describe_syntax(error: Exception) -> str:
+def describe_syntax(error: Exception) -> str:
     """Describe a syntax error, without the names of sqlglot's classes."""
     if isinstance(error, TokenError):
         return "a quote or a comment is not closed"
@@ -69,7 +69,7 @@ def _check(
     try:
         parsed = sqlglot.parse(text, dialect="duckdb")
     except (SqlglotError, TypeError, ValueError) as error:  # the last two are sqlglot's own too
-        raise RequestError(f"{role}={text!r} is not SQL: {_describe_syntax(error)}") from error
+        raise RequestError(f"{role}={text!r} is not SQL: {describe_syntax(error)}") from error
     if len(parsed) != 1 or not isinstance(parsed[0], exp.Condition):
         what = {
             "where": "condition, such as \"carrier = 'AA'\"",

@@ -49,6 +49,20 @@ def read_numbers_exactly(
     if not source.text_reader or not whole:
         return source
     checked = [column for column in whole if column.name in others]
+    return _read_exactly(source, whole, checked)
+
+
+def check_whole_numbers(source: Source, columns: Columns) -> Source:
+    """Return a source of CSV or JSON files in which a fraction below whole numbers is an error.
+
+    If the first rows of a column hold whole numbers, the engine would round 0.7 to 1 in later rows.
+    """
+    whole = [column for column in columns.values() if column.kind == "integer"]
+    return _read_exactly(source, whole, whole) if source.text_reader and whole else source
+
+
+def _read_exactly(source: Source, whole: Sequence[Column], checked: Sequence[Column]) -> Source:
+    """Return a source that reads whole numbers as DOUBLE, or raises an error at a fraction."""
     if source.text_reader.startswith("read_csv"):
         types = {column.name: "VARCHAR" if column in checked else "DOUBLE" for column in whole}
         source = source.read_as(types)

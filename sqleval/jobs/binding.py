@@ -23,7 +23,7 @@ from sqleval.frontend.predictions import Predictions
 from sqleval.jobs import states
 from sqleval.jobs.definitions import read_roles
 from sqleval.jobs.file.model import Job
-from sqleval.jobs.periods.lake import PERIOD, Lake, add_period, open_with_period
+from sqleval.jobs.periods.lake import PERIOD, Lake, add_period, open_job_files
 from sqleval.sources.lake.format import Snapshot
 from sqleval.sources.opening import open_source
 from sqleval.sources.source import Source
@@ -113,14 +113,14 @@ def _select_periods(
     """Return the source of the rows of periods, with the period as a column."""
     files, snapshot = lake.list_files("source", periods), lake.find_snapshot("source")
     if engine is not None:
-        source, period = add_period(job, engine.open_files(files, "_sqleval_rows"), engine)
-        label = source.label
+        opened = engine.open_files(files, "_sqleval_rows")
     elif snapshot is None:
-        source, period = open_with_period(job, files)
-        label = f"{len(files)} files" if len(files) > 1 else files[0]
+        opened = open_job_files(job, files)
+        opened = replace(opened, label=f"{len(files)} files" if len(files) > 1 else files[0])
     else:
-        source, period = add_period(job, snapshot.open(files, "_sqleval_rows"))
-        label = source.label
+        opened = snapshot.open(files, "_sqleval_rows")
+    opened = verify_source(opened) if job.verify else opened
+    source, period = add_period(job, opened, engine)
     # The time range lets the engine skip files and row groups.
     in_range, is_exact = _write_time_range(job, source, periods, engine or embedded())
     if source.select is not None:
@@ -134,8 +134,7 @@ def _select_periods(
         f"(SELECT s.*, {period} AS {PERIOD} FROM {source.relation} AS s\n"
         f"WHERE {' AND '.join(conditions)})"
     )
-    source = verify_source(source) if job.verify else source
-    return replace(source.add_columns(relation, [PERIOD], [job.period.column]), label=label)
+    return source.add_columns(relation, [PERIOD], [job.period.column])
 
 
 def name_keys(job: Job, keys: Sequence[str]) -> list[str] | dict[str, str]:

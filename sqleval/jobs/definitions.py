@@ -127,8 +127,8 @@ def list_slice_sets(job: Job) -> set[tuple[frozenset[str], str]]:
 
 
 def write_expressions(job: Job) -> str:
-    """Return the SQL of a job: its condition, and the expressions of its slice keys."""
-    return "\n".join([job.where or "", *job.expressions.values()])
+    """Return the SQL of a job: its query, its condition, and the expressions of slice keys."""
+    return "\n".join([job.query or "", job.where or "", *job.expressions.values()])
 
 
 def list_columns(job: Job) -> list[str]:
@@ -165,6 +165,7 @@ def write_input_text(job: Job, *, task: bool) -> str:
     """Return the binding and the period of a job as JSON, a part of the hash in its states."""
     named = {name: value for name, value in read_roles(job).items() if task or name != "task"}
     named["period"] = _describe_period(job)
+    named |= {} if job.query is None else {"query": normalize_query(job)}
     return to_json({**named, "ci": job.ci}).decode()
 
 
@@ -186,6 +187,11 @@ def write_parameters(metric_request: Request) -> str:
 def _remove_comments(sql: str) -> str:
     """Return SQL with one space for each comment and white space; cached, as a run repeats it."""
     return _COMMENT.sub(lambda match: match[1] or " ", sql).strip()
+
+
+def normalize_query(job: Job) -> str | None:
+    """Return the query of a job without comments and white space that mean nothing."""
+    return None if job.query is None else _remove_comments(job.query).rstrip("; ")
 
 
 def _describe_file(file: Relation) -> list[object]:
@@ -247,6 +253,7 @@ def hash_definition(job: Job, metric_request: Request) -> str:
         [metric_request],
         read_roles(job),
         labels_on=None if job.labels is None else job.labels.on,
+        query=normalize_query(job),
         period=write_period_text(job),
         ci=job.ci,
         ci_method=job.ci_method,
@@ -307,7 +314,11 @@ def list_definitions(job: Job) -> list[pl.DataFrame]:
     names = ["metric", "parameters", "definition"]
     if job.arrival is not None:
         definition = define_metrics(
-            [], read_roles(job), arrival=job.arrival, period=write_period_text(job)
+            [],
+            read_roles(job),
+            arrival=job.arrival,
+            period=write_period_text(job),
+            query=normalize_query(job),
         )
         return [pl.DataFrame([(name_metric(job, "rows"), "{}", definition)], names, orient="row")]
     return [

@@ -7,6 +7,8 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
+from sqleval.binding.row_query import parse_query
+from sqleval.errors import RequestError
 from sqleval.jobs.file.fields import RoleKeys, TaskName
 from sqleval.jobs.file.parts import Labels
 
@@ -26,6 +28,10 @@ class RowKeys(RoleKeys):
         default=None,
         validate_default=True,
         description="Path, pattern or folder of the predictions, or a table of a lake or database.",
+    )
+    query: str | None = Field(
+        default=None,
+        description="SELECT ... FROM source, row by row: expressions, UNNEST and WHERE.",
     )
     label: str | None = Field(default=None, description="Column of the truth.")
     score: str | dict[str | int, str | dict[str | int, str]] | None = Field(
@@ -83,6 +89,17 @@ class RowKeys(RoleKeys):
         description="Options of the object store of s3://, gs:// and az:// sources: anonymous, "
         "endpoint, region, account. Keys come from the environment.",
     )
+
+    @field_validator("query")
+    @classmethod
+    def _check_query(cls, query: str | None) -> str | None:
+        if query is None:
+            return None
+        try:
+            parse_query(query)
+        except RequestError as error:
+            raise ValueError(str(error).removeprefix("query: ")) from None
+        return query
 
     @field_validator("source")
     @classmethod

@@ -10,12 +10,13 @@ from functools import cached_property
 import polars as pl
 
 from sqleval.binding.lookup import find_column
+from sqleval.binding.row_query import apply_query, parse_query
 from sqleval.common.periods import write_period_start_sql
 from sqleval.common.sql_text import write_literal
 from sqleval.engines.base import Engine
 from sqleval.engines.csv_dates import find_option
 from sqleval.engines.embedded import embedded
-from sqleval.errors import SourceError
+from sqleval.errors import RequestError, SourceError, get_first_line
 from sqleval.jobs.file.model import Job
 from sqleval.jobs.periods.databases import is_database
 from sqleval.jobs.periods.listing import Listing, hash_text
@@ -203,6 +204,28 @@ def add_period(job: Job, source: Source, engine: Engine | None = None) -> tuple[
     if period.format is not None and source.text_reader.startswith("read_csv"):
         option = f"{find_option(period.format)} = {write_literal(period.format)}"
         source = source.add_options(option)
-    source, columns = (engine or embedded()).describe(source)
+    source, columns = (engine or embedded()).describe(add_query(job, source, engine))
     column = find_column(columns, period.column, "period.column", source.label)
     return source, write_period_start_sql(column, period.grain, period.timezone, period.format)
+
+
+def add_query(job: Job, source: Source, engine: Engine | None = None) -> Source:
+    """Return a source of the results of the job's query; the source itself without one.
+
+    Raises
+    ------
+    RequestError
+        If the query does not fit the columns of the source.
+    SourceError
+        If a file cannot be read.
+    """
+    if job.query is None:
+        return source
+    reader = engine or embedded()
+    source, columns = reader.describe(source)
+    result = apply_query(parse_query(job.query), source, columns, FILE, reader.dialect)
+    try:
+        return reader.describe(result)[0]
+    except SourceError as error:  # only the query is new
+        reason = error.__cause__ or error
+        raise RequestError(f"query: {get_first_line(reason)}") from error

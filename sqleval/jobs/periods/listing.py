@@ -13,7 +13,7 @@ from typing import NamedTuple
 from sqleval.engines.confinement import confinement
 from sqleval.engines.duckdb_databases import open_catalogue
 from sqleval.errors import RequestError, SourceError, SqlevalError
-from sqleval.jobs.definitions import list_columns, write_period_text
+from sqleval.jobs.definitions import list_columns, normalize_query, write_period_text
 from sqleval.jobs.file.model import Job
 from sqleval.jobs.periods.databases import load_database
 from sqleval.sources.lake.ducklake_rows import LakeFiles
@@ -85,7 +85,8 @@ def _list_source(job: Job, source: str | list[str]) -> Listing:
 
 def _write_mapping(job: Job) -> str:
     """Return the keys of a job on which the periods and label counts of a file depend."""
-    return f"{write_period_text(job)}|{job.label}|{job.labels.on if job.labels else None}"
+    query = "" if job.query is None else f"|{normalize_query(job)}"
+    return f"{write_period_text(job)}|{job.label}|{job.labels.on if job.labels else None}{query}"
 
 
 def _list_data_files(job: Job, snapshot: Snapshot) -> list[File]:

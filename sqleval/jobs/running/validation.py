@@ -15,7 +15,7 @@ from sqleval.jobs.judging import gates
 from sqleval.jobs.judging.sensitivity import describe_gates, measure_gates
 from sqleval.jobs.past import check_grain, read_past
 from sqleval.jobs.periods.databases import is_database
-from sqleval.jobs.periods.lake import open_with_period
+from sqleval.jobs.periods.lake import add_query, open_with_period
 from sqleval.jobs.periods.listing import list_source
 from sqleval.jobs.places import check_places, check_secrets, check_sources
 from sqleval.jobs.running.run import open_job_store
@@ -63,7 +63,7 @@ def check_job(job: Job) -> str:
     else:
         late = None if job.labels is None else listings["labels"].snapshot
         engine = open_job_engine(job, snapshot or late)
-        opened = _open_side(job, job.sources, "_sqleval_rows", engine)
+        opened = add_query(job, _open_side(job, job.sources, "_sqleval_rows", engine), engine)
         labels = None
         if job.labels is not None:
             labels = _open_side(job, job.labels.source, "_sqleval_labels", engine)

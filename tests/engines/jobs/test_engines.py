@@ -52,6 +52,22 @@ def test_a_changed_day_is_evaluated_alone(lakes: tuple[Lake, Lake]) -> None:
     compare(*lakes)
 
 
+def test_a_query(lakes: tuple[Lake, Lake]) -> None:
+    query = """
+    SELECT * EXCLUDE (items), vector.values[1] / 2 AS p, UNNEST(items) AS y
+    FROM source WHERE key % 5 > 0
+    """
+    both = pl.concat_list("y", 1 - pl.col("y"))
+    frame = rows().with_columns(vector=pl.struct(values=pl.concat_list("p", "p")), items=both)
+    for lake in lakes:
+        lake.put(frame.drop("p", "y"))
+        lake.spec |= {"query": query}
+        check_job(lake.job())
+        assert len(evaluated(lake.run(backfill=True))) == 4
+    compare(*lakes)
+    assert set(lakes[0].history()["n"]) >= {192}
+
+
 def test_weeks_and_states(lakes: tuple[Lake, Lake]) -> None:
     states: list[pl.DataFrame] = []
     for lake in lakes:
