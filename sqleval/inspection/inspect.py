@@ -9,7 +9,7 @@ from sqleval.binding.lookup import Columns, find_column, list_names
 from sqleval.binding.where import check_condition, keep_nan
 from sqleval.engines.embedded import embedded
 from sqleval.errors import EngineError, RequestError
-from sqleval.frontend.binding import find_reason
+from sqleval.frontend.computing import Described, compute_roles, find_reason
 from sqleval.inspection import checks
 from sqleval.inspection.choosing import Inspection, choose_roles, list_named_columns
 from sqleval.inspection.columns import describe_column, describe_columns
@@ -159,6 +159,10 @@ def inspect(
     opened, columns, differing, lacking = describe_all_files(opened)
     single = {"label": label, "weight": weight, "key": key, "time": time}
     several = {"score": score, "prediction": prediction}
+    computed = compute_roles(Described(opened, columns), {**single, **several}, embedded())
+    opened, columns = computed.source, computed.columns
+    # A column that is a part of an expression has no role by itself.
+    lacking = lacking.union(*computed.computed.values())
     given = _find_columns(columns, opened.label, single, several)
     selected_columns = (
         columns if suggest else {name: columns[name] for name in list_named_columns(given)}
@@ -176,7 +180,7 @@ def inspect(
     sizes = [Finding("rows", None, f"{rows:,}")]
     if len(opened.files) > 1 and not opened.is_table:
         sizes.append(Finding("files", None, f"{len(opened.files):,}"))
-    shown = [describe_column(each) for each in facts]
+    shown = [describe_column(each) for each in facts if each.name not in computed.computed]
     if not rows:
         return [problem("rows", None, "0", "nothing to evaluate"), *differing, *shown]
     choose_roles(data)
