@@ -251,7 +251,7 @@ def apply_query(
     """
     visible = {name: each for name, each in columns.items() if name != kept}
     resolve = _Resolver(query.alias, visible, source.label)
-    items = {name: resolve.write(each) for name, each in query.items}
+    items = {resolve.spell(name, each): resolve.write(each) for name, each in query.items}
     left_out = {resolve.find(name) for name in query.left_out}
     star = [name for name in visible if name not in left_out] if query.has_star else []
     folded = {name.casefold() for name in star}
@@ -325,6 +325,11 @@ class _Resolver:
         name = name if name in self._columns else self._folded.get(name.casefold(), name)
         self.used.add(find_column(self._columns, name, "query", self._where).name)
         return name
+
+    def spell(self, name: str, tree: exp.Expr) -> str:
+        """Return the name of a column of the result; one that is passed on keeps its spelling."""
+        is_passed = isinstance(tree, exp.Column) and name == tree.name
+        return self._folded.get(name.casefold(), name) if is_passed else name
 
     def write(self, tree: exp.Expr) -> str:
         """Return the SQL of an expression, with columns qualified by ``s``."""

@@ -221,11 +221,18 @@ def add_query(job: Job, source: Source, engine: Engine | None = None) -> Source:
     """
     if job.query is None:
         return source
-    reader = engine or embedded()
+    reader, query = engine or embedded(), parse_query(job.query)
     source, columns = reader.describe(source)
-    result = apply_query(parse_query(job.query), source, columns, FILE, reader.dialect)
+    result = apply_query(query, source, columns, FILE, reader.dialect)
     try:
-        return reader.describe(result)[0]
+        result, columns = reader.describe(result)
     except SourceError as error:  # only the query is new
         reason = error.__cause__ or error
         raise RequestError(f"query: {get_first_line(reason)}") from error
+    folded = {name.casefold() for name in columns}
+    if missing := [name for name, _ in query.items if name.casefold() not in folded]:
+        raise RequestError(
+            f"query: {missing[0]!r} is a struct, whose fields UNNEST would make columns; UNNEST "
+            "takes a list"
+        )
+    return result

@@ -293,6 +293,19 @@ def test_a_run_refuses_the_queries_that_validate_refuses(text: str, lake: Lake) 
         run_job(job, RunOptions(as_of=LATER, backfill=True))
 
 
+def test_a_struct_is_not_unnested(lake: Lake) -> None:
+    lake.put(rows().with_columns(both=pl.struct("p", "y")))
+    job = lake.job(query="SELECT *, UNNEST(both) AS q FROM source")
+    with pytest.raises(RequestError, match=r"query: 'q' is a struct, .* UNNEST takes a list"):
+        check_job(job)
+
+
+def test_names_are_spelled_as_in_the_source(lake: Lake) -> None:
+    lake.spec["query"] = 'SELECT Y, SOURCE.P, "DAY", Seg, P / 2 AS Half FROM Source WHERE KEY > 0'
+    lake.spec |= {"by": ["seg"], "score": "Half"}
+    assert len(evaluated(lake.run(backfill=True, as_of=LATER))) == 4
+
+
 def test_states_have_no_query(lake: Lake) -> None:
     with pytest.raises(RequestError, match="query does not fit a job with from_state"):
         lake.job(
