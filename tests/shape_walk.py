@@ -246,7 +246,8 @@ WALKS: Mapping[str, Walk] = {
             "european.csv --csv separator=; --csv decimal=, --csv encoding=latin-1 --label y "
             "--score p -m roc_auc",
             'missing.csv --csv "na=NA|\\N" --label y --score p --nulls drop -m roc_auc',
-            "percent.csv --label y --score \"CAST(REPLACE(p, '%', '') AS DOUBLE) / 100\" -m roc_auc",
+            "percent.csv --label y --score \"CAST(REPLACE(p, '%', '') AS DOUBLE) / 100\" "
+            "-m roc_auc",
             "csv+table.dat --label y --score p -m roc_auc",
             "whitespace+spaces.txt --label y --score p -m roc_auc",
             "packed.csv.gz --label y --score p -m roc_auc",

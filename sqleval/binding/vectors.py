@@ -75,7 +75,7 @@ class Vector(NamedTuple):
                 f"{write_literal(before)} || CAST({length} AS VARCHAR) || {write_literal(after)} "
                 f"|| CAST({self._list} AS VARCHAR)"
             )
-            wrong = f" WHEN {length} <> {count} THEN {error}({message})"
+            wrong = f" WHEN {length} <> {count} THEN CAST({error}({message}) AS DOUBLE)"
         sql = f"CASE WHEN {length} = {count} THEN {score}{wrong} END"
         return SliceKey(name, sql, (self.text,))
 
@@ -86,7 +86,7 @@ class Vector(NamedTuple):
 
 #: The function that counts a list's values, and the one that raises an error; LEN is DuckDB's.
 _LENGTHS = {"spark": "ARRAY_LENGTH", "databricks": "ARRAY_LENGTH", "trino": "ARRAY_LENGTH"}
-_ERRORS = {"duckdb": "ERROR"}
+_ERRORS = {"duckdb": "ERROR", "spark": "RAISE_ERROR"}
 
 
 def find_vector(text: str, column: Column) -> Vector | None:

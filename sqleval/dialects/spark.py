@@ -5,6 +5,7 @@ from functools import lru_cache
 import sqlglot
 from sqlglot import exp
 
+from sqleval.common.columns import find_type_kind
 from sqleval.dialects.rewrites import adapt, put_nulls_last
 from sqleval.errors import DataError, EngineError, SourceError, SqlevalError
 
@@ -24,7 +25,15 @@ _TYPES = {
     "void": '"NULL"',
 }
 #: Beginnings of the conditions of errors about a bad value in the rows, and about a missing table.
-_VALUES = ("CAST_", "ARITHMETIC_", "NUMERIC_", "INVALID_ARRAY", "DIVIDE_", "DATETIME_")
+_VALUES = (
+    "CAST_",
+    "ARITHMETIC_",
+    "NUMERIC_",
+    "INVALID_ARRAY",
+    "DIVIDE_",
+    "DATETIME_",
+    "USER_RAISED_",
+)
 _UNREADABLE = ("PATH_", "FAILED_READ", "TABLE_OR_VIEW")
 
 
@@ -49,7 +58,9 @@ def name_type(name: str) -> str:
     if word == "decimal":
         return name.upper().replace(",", ", ")
     if word in ("array", "struct", "map"):
-        return "STRUCT(...)"
+        text = exp.DataType.build(name, dialect="spark").sql(dialect="duckdb")
+        # The name of a field may be one that sqlglot does not read.
+        return text if find_type_kind(text) == "nested" else "STRUCT(...)"
     if word.startswith("interval"):
         return "INTERVAL"
     return _TYPES.get(word, word.upper())

@@ -10,6 +10,7 @@ from os import getpid
 from signal import SIGINT, getsignal
 from typing import Any, TypeVar, cast
 
+from sqleval.binding.vectors import OTHER_LENGTH
 from sqleval.common.arrow import ArrowStream
 from sqleval.common.columns import Column
 from sqleval.common.imports import import_optional
@@ -19,7 +20,7 @@ from sqleval.dialects.spark import find_error_class, name_type, shorten, transla
 from sqleval.engines.base import BEGINNINGS, Engine
 from sqleval.engines.spark_files import is_path, read_files, read_paths
 from sqleval.engines.waiting import listen_for_interrupts, wait_for
-from sqleval.errors import EngineError, RequestError, SourceError, SqlevalError
+from sqleval.errors import DataError, EngineError, RequestError, SourceError, SqlevalError
 from sqleval.sources.source import Source
 
 T = TypeVar("T")
@@ -269,6 +270,7 @@ class Spark(Engine):
     @staticmethod
     def _convert(error: Any, statement: str, label: str, *, at_source: bool) -> SqlevalError:
         kind = SourceError if at_source else find_error_class(str(error.getCondition() or ""))
+        kind = DataError if OTHER_LENGTH in str(error) else kind
         raised = kind(f"{BEGINNINGS[kind].format(label, name='Spark')}: {_read_message(error)}")
         raised.statement = statement
         return raised
