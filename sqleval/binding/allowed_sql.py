@@ -39,7 +39,8 @@ _NAMES = """
     jaro_similarity jaro_winkler_similarity json_array_length json_contains json_exists
     json_extract json_extract_path json_extract_path_text json_extract_string json_keys json_type
     json_valid julian last_day lcase lcm least left len length levenshtein lgamma list_contains
-    list_distinct list_element list_extract list_has list_has_all list_has_any list_intersect list_max list_min
+    list_distinct list_element list_extract list_has list_has_all list_has_any
+    list_intersect list_max list_min
     list_position list_sum list_unique list_value ln log log10 log2 lower lpad ltrim make_date
     make_time make_timestamp make_timestamp_ms make_timestamp_ns make_timestamptz map_contains
     map_extract md5 microsecond millennium millisecond minute mod month monthname nanosecond

@@ -14,7 +14,7 @@ _SEVERAL = ("by", "over", "on")
 
 
 #: The options of a source besides ``query``.
-SOURCE_OPTIONS = ("storage", "version", "timestamp", "verify")
+SOURCE_OPTIONS = ("storage", "version", "timestamp", "verify", "rows", "csv")
 #: The methods of ``ci_method=``; by default each metric has its own.
 CI_METHODS = ("wilson", "clopper_pearson", "delong", "bootstrap", "percentile", "bca")
 #: The methods that need replicates.

@@ -38,6 +38,11 @@ def find_column(columns: Columns, name: str, role: str, where: str) -> Column:
         advice = f"; an expression needs a name: by={{'key': {name!r}}} (--by NAME=SQL)"
     elif _OPERATORS.search(name):
         advice = "; nor is it an expression in SQL"
+    elif names and all(re.fullmatch(r"column\d+", each) for each in names):
+        advice = (
+            "; no header was found: if the first line is one, give csv={'header': True} "
+            "(--csv header=true)"
+        )
     raise RequestError(
         f"{role}={name!r}: no such column in {where}{find_nearest(name, columns)} "
         f"(columns: {shown}){advice}"

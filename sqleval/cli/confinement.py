@@ -39,7 +39,7 @@ def allow_sources(
     """
     from sqleval.binding.where import find_quoted
     from sqleval.sources.database.naming import find_database
-    from sqleval.sources.files import list_roots
+    from sqleval.sources.paths import list_roots
     from sqleval.sources.stores import expand_home
 
     roots: list[str] = []
@@ -60,7 +60,7 @@ def allow_sources(
 def _refuse_overwriting(source: str) -> None:
     """Raise `RequestError` if ``--output`` of the command is a file or table of a source."""
     from sqleval.sources.database.naming import find_database
-    from sqleval.sources.files import is_read_from
+    from sqleval.sources.paths import is_read_from
 
     context = click.get_current_context(silent=True)
     params = context.params if context is not None else {}

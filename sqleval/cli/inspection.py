@@ -121,7 +121,7 @@ def inspect(
         # Several columns without names are not models, but can be inspected.
         if any(split_name(text)[0] for text in roles[name]):
             roles[name] = parse_columns(roles[name], name)
-    findings = inspect_source(open_stdin(source), query=query, **roles)
+    findings = inspect_source(open_stdin(source, roles), query=query, **roles)
     if format_ in (None, "table") and output is None:
         for line in write_findings(source or "the query", findings, _find_width()):
             shown = line if sys.stdout.isatty() else click.unstyle(line)

@@ -24,11 +24,16 @@ from sqleval.cli.stdin import open_stdin
 from sqleval.errors import RequestError
 
 
-def _parse_storage(_: click.Context, __: click.Parameter, value: Any) -> dict[str, str]:
-    pairs = [text.partition("=") for text in value]
-    for name in (name for name, separator, _ in pairs if not separator):
-        raise click.BadParameter(f"{name!r} must be NAME=VALUE, such as anonymous=true")
-    return {name: text for name, _, text in pairs}
+def _parse_pairs(example: str) -> Callable[..., dict[str, str]]:
+    """Return a callback that makes a dict of several ``NAME=VALUE``."""
+
+    def parse(_: click.Context, __: click.Parameter, value: Any) -> dict[str, str]:
+        pairs = [text.partition("=") for text in value]
+        for name in (name for name, separator, _ in pairs if not separator):
+            raise click.BadParameter(f"{name!r} must be NAME=VALUE, such as {example}")
+        return {name: text for name, _, text in pairs}
+
+    return parse
 
 
 def complete_names(*kinds: str) -> Callable[..., list[str]]:
@@ -82,7 +87,7 @@ SOURCE = [
         "--storage",
         multiple=True,
         metavar="NAME=VALUE",
-        callback=_parse_storage,
+        callback=_parse_pairs("anonymous=true"),
         help="Option of an object store, such as anonymous=true or region=eu-west-1; keys come "
         "from the environment.",
     ),
@@ -97,6 +102,19 @@ SOURCE = [
         "--verify",
         is_flag=True,
         help="Check the page checksums of local Parquet files before they are read.",
+    ),
+    click.option(
+        "--rows",
+        metavar="FIELD",
+        help="Field of JSON documents that holds the rows, such as samples or results.rows.",
+    ),
+    click.option(
+        "--csv",
+        multiple=True,
+        metavar="NAME=VALUE",
+        callback=_parse_pairs("separator=';'"),
+        help="Option of CSV files: header, separator, decimal, quote, escape, comment, skip, na, "
+        "encoding, date_format or types, such as decimal=, or na='NA|-'.",
     ),
     *CONTROL,
 ]
@@ -288,7 +306,7 @@ def read_source(roles: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
         return source, arguments  # The engine reads it, not DuckDB.
     check_source(source, roles["query"])
     allow_sources([roles["labels"]])
-    return open_stdin(source), arguments
+    return open_stdin(source, roles), arguments
 
 
 #: Options that select the rows of SOURCE.
@@ -332,6 +350,8 @@ _UNSUPPORTED: Mapping[str, str] = {
     "plan": "only DuckDB has plans",
     "engine": "sqleval does not connect to that engine; --dialect names its SQL",
     "verify": "it checks local Parquet files",
+    "rows": "name a view of the rows",
+    "csv": "it is for files",
 }
 
 

@@ -172,7 +172,7 @@ def make(
     _check_output(by, format_, output)
     if engine in (None, "duckdb"):
         check_source(source, query)
-        source = open_stdin(source)
+        source = open_stdin(source, options)
     of_source = {name: options.pop(name) for name in SOURCE_OPTIONS}
     assigned = open_split(source, query, engine, of_source, {**options, "roles": role})
     if by:
@@ -276,7 +276,7 @@ def check(
 
     if engine in (None, "duckdb"):
         check_source(source, query)
-        source = open_stdin(source)
+        source = open_stdin(source, roles)
     allow_sources([assignment])
     problems = check_split(
         open_stdin(assignment), source, query=query, engine=engine, content=content or None,

@@ -1,15 +1,18 @@
 """Reads the rows of stdin if SOURCE is ``-``."""
 
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 from sqleval.errors import RequestError, SourceError
 
 
-def open_stdin(source: str | None) -> Any:
+def open_stdin(source: str | None, options: Mapping[str, Any] = {}) -> Any:
     """Return the rows of stdin for ``-``, and any other source unchanged."""
     if source != "-":
         return source
+    if wrong := next((name for name in ("csv", "rows") if options.get(name)), None):
+        raise RequestError(f"--{wrong} is for files; write the rows of stdin to a file")
     import polars as pl
 
     content = sys.stdin.buffer.read()

@@ -7,7 +7,6 @@ DuckDB guesses the format from the first rows of a file. It reads 09/11/2018 as 
 import re
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
-from glob import escape
 from itertools import combinations
 from typing import Any
 
@@ -20,18 +19,6 @@ from sqleval.sources.source import Source
 _FORMAT = re.compile(r"%([dmyY])(\W)%([dmyY])\2%([dmyY])(.*)")
 #: The option of DuckDB's reader for the format, by kind of column.
 _OPTIONS: Mapping[Kind, str] = {"date": "dateformat", "timestamp": "timestampformat"}
-
-
-def find_option(text_format: str) -> str:
-    """Return the option of DuckDB's reader that takes a format of ``strptime``.
-
-    Examples
-    --------
-    >>> find_option("%d.%m.%Y"), find_option("%d.%m.%Y %H:%M")
-    ('dateformat', 'timestampformat')
-    """
-    has_time = any(f"%{letter}" in text_format for letter in "HIMScXz")
-    return "timestampformat" if has_time else "dateformat"
 
 
 def settle_dates(source: Source, columns: Mapping[str, Column]) -> Source:
@@ -77,9 +64,9 @@ def settle_dates(source: Source, columns: Mapping[str, Column]) -> Source:
         if fitting
         else f"has dates that no single format fits ({listed})"
     )
-    option, text = next((options[name], text) for name, text in orders[0].items())
+    text = next(iter(orders[0].values()))
     reason += (
-        f"; state the format in a query: FROM read_csv('file.csv', {option} = {text!r}), in a "
+        f"; state the format: csv={{'date_format': {text!r}}} (--csv date_format={text!r}), in a "
         "job by period.format"
     )
     unusable = {**source.unusable, **{name.casefold(): reason for name in parts}}
@@ -97,8 +84,7 @@ def _guess_formats(source: Source, options: Set[str]) -> dict[str, str]:
     """Return DuckDB's guesses, by option, for the first file with such columns."""
     guessed: dict[str, str] = {}
     for file in source.files:
-        path = write_literal(escape(file))
-        row = _run(source, f"SELECT DateFormat, TimestampFormat FROM sniff_csv({path})")
+        row = _run(source, f"SELECT DateFormat, TimestampFormat FROM {source.write_sniffer(file)}")
         formats = zip(("dateformat", "timestampformat"), row, strict=True)
         guessed = {name: text for name, text in formats if text is not None} | guessed
         if options <= guessed.keys():

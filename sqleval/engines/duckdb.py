@@ -134,8 +134,9 @@ class DuckDB(Engine):
         if version is None or source.unusable or source.singles:
             return describe_source(source)
         described, columns = describe_files(
-            source.relation, source.label, source.files, source.several, source.text_reader, version
-        )
+            source.relation, source.label, source.files, source.several, source.text_reader,
+            source.settle, source.reading, version,
+        )  # fmt: skip
         # The cache's key, the files' names and versions, does not determine these.
         kept = {"check": source.check, "is_table": source.is_table}
         return replace(described, list_matches=source.list_matches, **kept), dict(columns)

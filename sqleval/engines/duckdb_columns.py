@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from glob import escape
 from typing import Any
 
 import polars as pl
 
 from sqleval.common.columns import NO_TYPE, Column, is_number
+from sqleval.common.names import find_nearest
 from sqleval.common.sql_text import write_literal
 from sqleval.engines.csv_dates import settle_dates
+from sqleval.engines.csv_header import settle_header
 from sqleval.engines.duckdb_connection import (
     connect,
     convert_errors,
@@ -20,9 +22,10 @@ from sqleval.engines.duckdb_connection import (
     shorten_message,
     user_connection_lock,
 )
-from sqleval.errors import EngineError, SourceError
-from sqleval.sources.source import HIVE, FileStamp, Source
-from sqleval.sources.stores import read_first_line
+from sqleval.errors import EngineError, RequestError, SourceError
+from sqleval.sources.reading import Reading
+from sqleval.sources.source import HIVE, Ask, FileStamp, Source
+from sqleval.sources.stores import read_first_bytes
 
 
 def _read_types_by_file(source: Source) -> tuple[list[str], dict[str, dict[str, str]]]:
@@ -74,6 +77,14 @@ def _unify_types(source: Source) -> Source:
     return replace(source, relation=relation, unusable=unusable, singles=singles)
 
 
+def _read_header(source: Source, file: str) -> bytes:
+    """Return the line of a CSV file that holds its header, if it has one."""
+    options = source.reading.options
+    lines = read_first_bytes(file).split(b"\n")[options.get("skip", 0) :]
+    comment = options.get("comment", "").encode()
+    return next((line for line in lines if not (comment and line.startswith(comment))), b"")
+
+
 def _unify_headers(source: Source) -> Source:
     """Match the columns of CSV files by name where their headers differ.
 
@@ -85,12 +96,12 @@ def _unify_headers(source: Source) -> Source:
         return source
     headers: dict[bytes, str] = {}
     for file in source.files:
-        headers.setdefault(read_first_line(file), file)
+        headers.setdefault(_read_header(source, file), file)
     if len(headers) == 1:
         return source
     types: dict[str, dict[str, str]] = {}
     for file in headers.values():
-        statement = f"SELECT * FROM read_csv({write_literal(escape(file))}, {HIVE}) LIMIT 0"
+        statement = f"SELECT * FROM {source.write_text_reader(file)} LIMIT 0"
         columns = read_columns(source, statement)
         types[file] = {column.name.casefold(): column.type for column in columns.values()}
     if len({tuple(of) for of in types.values()}) == 1:
@@ -110,17 +121,27 @@ def describe_files(
     files: tuple[str, ...],
     several: tuple[str, ...],
     text_reader: str,
+    settle: Callable[[Source, Ask], Source] | None,
+    reading: Reading,
     _version: tuple[FileStamp, ...],
 ) -> tuple[Source, dict[str, Column]]:
     """Describe local files; ``_version`` is part of the key of the cache."""
-    source = Source(relation, files=files, several=several, text_reader=text_reader, label=label)
+    source = Source(
+        relation, files=files, several=several, text_reader=text_reader, label=label,
+        settle=settle, reading=reading,
+    )  # fmt: skip
     return describe_source(source)
 
 
 def describe_source(source: Source) -> tuple[Source, dict[str, Column]]:
     """Return the source as statements must read it, and its columns by name."""
-    source = _unify_headers(_unify_types(source))
+    if source.settle is not None:
+        source = source.settle(source, partial(_ask, source))
+    source = _unify_headers(_unify_types(_fit_types(source)))
     columns = _read_types(source)
+    if (named := settle_header(source, columns)) is not source:
+        source = _unify_headers(named)
+        columns = _read_types(source)
     if (settled := settle_dates(source, columns)) is not source:
         source, columns = settled, _read_types(settled)
     for name, column in columns.items():
@@ -129,6 +150,34 @@ def describe_source(source: Source) -> tuple[Source, dict[str, Column]]:
         elif name.casefold() in source.singles and column.kind == "float64":
             columns[name] = column._replace(has_singles=True)
     return source, columns
+
+
+def _fit_types(source: Source) -> Source:
+    """Return a source of CSV files without the types of columns that it does not have.
+
+    They are an error, except in a second source, which has the options of the first one.
+    """
+    types = source.reading.options.get("types")
+    if not types or not source.text_reader.startswith("read_csv"):
+        return source
+    columns = _read_types(source.read_as(None))
+    unknown = [name for name, _ in types if name not in columns]
+    if unknown and not source.reading.is_second:
+        near = find_nearest(unknown[0], columns)
+        raise RequestError(f"csv= types: {source.label} has no column {unknown[0]!r}{near}")
+    known = {name: kind for name, kind in types if name in columns}
+    return source.read_as(None).read_as(known) if known else source.read_as(None)
+
+
+def _ask(source: Source, statement: str) -> tuple[Mapping[str, str], Sequence[tuple[Any, ...]]]:
+    """Return the types of a statement's columns, and its few rows."""
+    with (
+        convert_errors(statement, [source]),
+        connect([source], source.objects([])) as con,
+    ):
+        con.execute(statement)
+        types = {name: str(kind) for name, kind, *_ in con.description}
+        return types, con.fetchall()
 
 
 def _read_types(source: Source) -> dict[str, Column]:

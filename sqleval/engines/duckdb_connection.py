@@ -21,7 +21,9 @@ from sqleval.engines.confinement import confinement
 from sqleval.engines.duckdb_databases import list_named_files, open_files
 from sqleval.engines.process import cursor, raise_if_interrupted, read_no_text_ahead, restart
 from sqleval.errors import DataError, EngineError, RequestError, SourceError, SqlevalError
-from sqleval.sources.source import PARQUET, FileStamp, Source
+from sqleval.sources.formats import PARQUET
+from sqleval.sources.lines import MISFIT
+from sqleval.sources.source import FileStamp, Source
 
 #: Classes of the errors that damaged Parquet files cause; a page header causes the first.
 _DAMAGE = (
@@ -171,19 +173,22 @@ def _is_damaged(file: str) -> bool:
 
 def _convert_by_class(error: Exception, about: str) -> SqlevalError:
     text = shorten_message(error)
+    if MISFIT in text:
+        return DataError(f"{about}: {text.partition(MISFIT)[2]}")
     files = any(word in text.lower() for word in ("parquet", "tprotocol", "csv", "json", "schema"))
     if isinstance(error, (duckdb.IOException, duckdb.HTTPException)) or files:
         advice = ""
         if "CSV Error" in text:
             advice = (
-                "\nType, encoding and delimiter of a CSV file can be given in a query (--query, "
-                "query=): FROM read_csv('file.csv', types = {'y': 'VARCHAR'}, encoding = 'latin-1')"
+                "\nSeparator, encoding, types and other options of a CSV file can be given: "
+                "csv={'separator': ';', 'encoding': 'latin-1'} (--csv separator=';' "
+                "--csv encoding=latin-1)"
             )
         return SourceError(f"cannot read {about}: {text}{advice}")
     if WHOLE_BEFORE in text:
         advice = (
-            "give its type in a query (--query, query=): FROM read_csv('file.csv', "
-            "types = {'y': 'DOUBLE'}), or read_json(..., columns = {...})"
+            "give its type: csv={'types': {'y': 'DOUBLE'}} (--csv types=y:DOUBLE), or for JSON in "
+            "a query (--query, query=): FROM read_json('file.json', columns = {...})"
         )
         return DataError(f"{about}: {text[text.index('column ') :]}; {advice}")
     if OTHER_LENGTH in text:
@@ -247,7 +252,7 @@ def connect(
 @contextmanager
 def _open_cursor(sources: Sequence[Source]) -> Generator[Any]:
     """Yield a cursor of the process's own database."""
-    reads_text = any(source.text_reader for source in sources)
+    reads_text = any(source.reads_text for source in sources)
     with closing(cursor()) as own_cursor, read_no_text_ahead() if reads_text else nullcontext():
         yield own_cursor
 
@@ -258,9 +263,7 @@ def _open_with_databases(sources: Sequence[Source], writes: Sequence[str]) -> Ge
     databases = [source.database for source in sources if source.database is not None]
     named = [path for source in sources for path in list_named_files(source)]
     with open_files([each.path for each in databases], named, writes) as (con, names):
-        if any(source.text_reader for source in sources) and not duckdb.__version__.startswith(
-            "1."
-        ):
+        if any(source.reads_text for source in sources) and not duckdb.__version__.startswith("1."):
             con.execute("SET GLOBAL read_ahead_depth = 0")
         for name, database in zip(names, databases, strict=True):
             if database.query is not None:
@@ -334,7 +337,7 @@ def convert_errors(statement: str, sources: Sequence[Source]) -> Generator[None]
         raise _convert_error(error, statement, sources) from error
     except _get_polars_error() as error:
         # A statement may fail while Polars reads its rows.
-        if is_out_of_memory(error):
+        if is_out_of_memory(error) or MISFIT in str(error):
             raise _convert_error(error, statement, sources) from error
         raise
     except (RuntimeError, UnicodeDecodeError) as error:

@@ -25,8 +25,8 @@ from sqleval.sources.database.naming import (
     write_subquery,
     write_table_name,
 )
-from sqleval.sources.files import list_roots
 from sqleval.sources.lake.ducklake_catalogue import LakeCatalogue
+from sqleval.sources.paths import list_roots
 from sqleval.sources.source import Source
 
 #: A string literal in the relation of a source, as this package writes it.

@@ -12,8 +12,8 @@ from urllib.parse import unquote
 
 from sqleval.common.imports import import_optional
 from sqleval.errors import SourceError
+from sqleval.sources.formats import PARQUET
 from sqleval.sources.lake.tables import find_table_kind
-from sqleval.sources.source import PARQUET
 from sqleval.sources.stores import is_remote
 
 #: Spark's format and options by the ending of a path; a folder without one holds Parquet files.

@@ -16,7 +16,7 @@ from sqleval.common.numbers import convert_scalar
 from sqleval.engines.embedded import embedded
 from sqleval.engines.opening import open_engine, refuse_options
 from sqleval.engines.waiting import notice_interrupts
-from sqleval.sources.opening import open_source
+from sqleval.sources.opening import check_used, open_source
 
 if TYPE_CHECKING:
     from sqleval.binding.binding import Nulls
@@ -55,6 +55,8 @@ def scan(
     version: int | str | None = None,
     timestamp: datetime | str | None = None,
     verify: bool = False,
+    rows: str | None = None,
+    csv: Mapping[str, Any] | None = None,
     catalogue: Catalogue | None = None,
     engine: object = None,
     **roles: str | None,
@@ -69,8 +71,9 @@ def scan(
     ----------
     source : path, frame or table
         A path, pattern, folder (Hive partitions become text columns), URL (``s3://``, ``gs://``,
-        ``az://``, ``https://``) or list of paths; a Delta, Iceberg or Lance table by its path or
-        URL (``delta+s3://...``, ``iceberg://catalog/namespace.table``) or as the library's
+        ``az://``, ``https://``) or list of paths, after a prefix such as ``csv+``, ``trec+`` or
+        ``whitespace+`` if their ending is another one; a Delta, Iceberg or Lance table by its path
+        or URL (``delta+s3://...``, ``iceberg://catalog/namespace.table``) or as the library's
         object; a table of a DuckLake (``ducklake:catalogue#schema.table``); a table of a database:
         a DuckDB or SQLite file (``warehouse.duckdb#preds``, ``sqlite:///file``) or
         ``postgresql://user@host/database#schema.table``; a Polars DataFrame or LazyFrame
@@ -168,6 +171,14 @@ def scan(
         Check the page checksums of local Parquet files in the columns that are read, each time
         before a result is collected; files that have passed are checked again when they change.
         Files without checksums pass if they can be read.
+    rows : str, optional
+        The field of JSON documents that holds the rows, such as ``"samples"`` for
+        ``{"samples": [{...}, {...}]}``; dots divide its levels. If the rows are lists, the field
+        ``columns`` beside it has their names, as in MLflow's tables.
+    csv : mapping of str to object, optional
+        Options of CSV files and white-space tables: ``header`` (True or False), ``separator``,
+        ``decimal``, ``quote``, ``escape``, ``comment``, ``skip`` (lines before the header), ``na``
+        (texts that are NULL), ``encoding``, ``date_format``, ``types`` (column to type).
     catalogue : Catalogue, optional
         The SQL files of metrics and curves; by default the files of the package.
         ``Catalogue(find_sql_folder(), "our/metrics")`` of `sqleval.catalog` adds a folder.
@@ -234,17 +245,21 @@ def scan(
     late = None
     if elsewhere is not None:
         refuse_options(
-            elsewhere, con=con, storage=storage, version=version, timestamp=timestamp, verify=verify
-        )
+            elsewhere, con=con, storage=storage, version=version, timestamp=timestamp,
+            verify=verify, rows=rows, csv=csv,
+        )  # fmt: skip
         opened = elsewhere.open(source, query, "_sqleval_rows")
         late = elsewhere.open(labels, None, "_sqleval_labels") if labels is not None else None
     else:
         opened = open_source(
             source, query=query, con=con, name="_sqleval_rows", storage=storage, version=version,
-            timestamp=timestamp, verify=verify,
+            timestamp=timestamp, verify=verify, rows=rows, csv=csv,
         )  # fmt: skip
         if labels is not None:
-            late = open_source(labels, name="_sqleval_labels", storage=storage, verify=verify)
+            late = open_source(
+                labels, name="_sqleval_labels", storage=storage, verify=verify, csv=csv
+            )
+        check_used(csv, opened, late)
     predictions = bind_source(opened, late, arguments, catalogue, elsewhere)
     if arguments["expected"] and expected is not True:
         return add_reference(predictions, expected)

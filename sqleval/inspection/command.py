@@ -47,7 +47,7 @@ def _write_shell(verb: str, source: object, query: str | None, options: Mapping[
             continue
         if isinstance(value, Mapping):
             named = cast("Mapping[object, object]", value).items()
-            values = [f"{key}={column}" for key, column in named]
+            values = [f"{key}={_write_value(each)}" for key, each in named]
         else:
             text = str(value)
             is_pair = name in ("score", "prediction") and "=" in text
@@ -55,6 +55,16 @@ def _write_shell(verb: str, source: object, query: str | None, options: Mapping[
         for each in values:
             words += [f"--{name}", each]
     return " ".join(_quote_controls(w) if show_controls(w) != w else shlex.quote(w) for w in words)
+
+
+def _write_value(value: object) -> str:
+    """Return a value of ``NAME=VALUE`` as the command reads it."""
+    if isinstance(value, Mapping):
+        pairs = cast("Mapping[object, object]", value).items()
+        return "|".join(f"{name}:{each}" for name, each in pairs)
+    if isinstance(value, (list, tuple)):
+        return "|".join(map(str, cast("Sequence[object]", value)))
+    return str(value)
 
 
 def _quote_controls(word: str) -> str:

@@ -112,7 +112,7 @@ def compare_files(data: Inspection) -> Iterator[Finding]:
     if not means:
         return
     select = ", ".join([quote(_FILE), *(each for _, _, moments in means for each in moments)])
-    by_file, _ = embedded().describe(open_files(files, name_as=_FILE))
+    by_file, _ = embedded().describe(open_files(files, name_as=_FILE, reading=data.source.reading))
     tail = f" WHERE {data.condition} GROUP BY 1 ORDER BY 1"
     rows = read_rows(by_file, select, [], tail)
     folder = commonpath([str(row[0]) for row in rows]) if len(rows) > 1 else ""

@@ -17,7 +17,7 @@ from sqleval.inspection.command import write_commands
 from sqleval.inspection.days import check_days
 from sqleval.inspection.files import compare_files, describe_all_files
 from sqleval.inspection.findings import Finding, problem
-from sqleval.sources.opening import open_source
+from sqleval.sources.opening import check_used, open_source
 from sqleval.sources.source import Source
 
 _Columns = str | Sequence[str] | Mapping[str, str] | None
@@ -97,6 +97,8 @@ def inspect(
     version: int | str | None = None,
     timestamp: datetime | str | None = None,
     verify: bool = False,
+    rows: str | None = None,
+    csv: Mapping[str, Any] | None = None,
     suggest: bool = True,
 ) -> list[Finding]:
     """Look at a source before it is evaluated.
@@ -106,7 +108,7 @@ def inspect(
 
     Parameters
     ----------
-    source, query, con, storage, version, timestamp, verify
+    source, query, con, storage, version, timestamp, verify, rows, csv
         As for `sqleval.scan`; a source that can be read only once cannot be inspected.
     label : str, optional
         The column of the truth: its classes are listed.
@@ -152,8 +154,9 @@ def inspect(
     """
     opened = open_source(
         source, query=query, con=con, name="_sqleval_rows",
-        storage=storage, version=version, timestamp=timestamp, verify=verify,
+        storage=storage, version=version, timestamp=timestamp, verify=verify, rows=rows, csv=csv,
     )  # fmt: skip
+    check_used(csv, opened)
     if opened.once:
         raise RequestError("this source can be read only once; inspect it as a Table or a Dataset")
     opened, columns, differing, lacking = describe_all_files(opened)
@@ -170,18 +173,18 @@ def inspect(
     condition = "TRUE"
     if where is not None:
         opened, condition = _choose_rows(opened, columns, where)
-    rows, facts = describe_columns(opened, selected_columns or columns)
+    count, facts = describe_columns(opened, selected_columns or columns)
     options = {
         "source": source, "query": query, "con": con, "storage": storage, "version": version,
-        "timestamp": timestamp, "verify": verify,
+        "timestamp": timestamp, "verify": verify, "rows": rows, "csv": csv,
     }  # fmt: skip
     by_name = {each.name: each for each in facts}
-    data = Inspection(opened, rows, by_name, options, lacking, condition, given, positive, where)
-    sizes = [Finding("rows", None, f"{rows:,}")]
+    data = Inspection(opened, count, by_name, options, lacking, condition, given, positive, where)
+    sizes = [Finding("rows", None, f"{count:,}")]
     if len(opened.files) > 1 and not opened.is_table:
         sizes.append(Finding("files", None, f"{len(opened.files):,}"))
     shown = [describe_column(each) for each in facts if each.name not in computed.computed]
-    if not rows:
+    if not count:
         return [problem("rows", None, "0", "nothing to evaluate"), *differing, *shown]
     choose_roles(data)
     checked = list(_check_roles(data))

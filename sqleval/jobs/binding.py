@@ -21,12 +21,13 @@ from sqleval.errors import RequestError
 from sqleval.frontend.binding import bind_source
 from sqleval.frontend.predictions import Predictions
 from sqleval.jobs import states
-from sqleval.jobs.definitions import read_roles
+from sqleval.jobs.definitions import define_reading, read_roles
 from sqleval.jobs.file.model import Job
 from sqleval.jobs.periods.lake import PERIOD, Lake, add_period, open_job_files
+from sqleval.sources.files import open_paths
 from sqleval.sources.lake.format import Snapshot
-from sqleval.sources.opening import open_source
 from sqleval.sources.source import Source
+from sqleval.sources.stores import check_storage
 from sqleval.sources.verify import verify_source
 
 
@@ -92,6 +93,11 @@ def open_job_engine(job: Job, snapshot: Snapshot | None) -> Engine | None:
     if engine is not None and (snapshot is not None or job.verify):
         what = f"the table {snapshot.location}" if snapshot else "verify: true"
         raise RequestError(f"engine: {job.engine} evaluates files; it cannot with {what}")
+    if engine is not None and define_reading(job):
+        raise RequestError(
+            f"engine: {job.engine} reads files by their endings; it cannot with csv, rows, or a "
+            "prefix such as csv+"
+        )
     return engine
 
 
@@ -104,7 +110,11 @@ def _open_labels(
         return engine.open_files(files, "_sqleval_labels")
     if snapshot is not None:
         return snapshot.open_files(files, "_sqleval_labels")
-    return open_source(files, name="_sqleval_labels", storage=job.storage, verify=job.verify)
+    labels = open_paths(
+        files, name="_sqleval_labels", storage=check_storage(job.storage),
+        reading=job.read_side("labels"),
+    )  # fmt: skip
+    return verify_source(labels) if job.verify else labels
 
 
 def _select_periods(

@@ -25,6 +25,8 @@ from sqleval.errors import RequestError
 from sqleval.history.definitions import write_definition
 from sqleval.history.store import DIGITS
 from sqleval.jobs.file.model import Job
+from sqleval.jobs.file.row_keys import SIDES
+from sqleval.sources.reading import check_csv
 
 #: The roles and options of the binding, in the order of the hashed text.
 _ROLES = (
@@ -161,11 +163,25 @@ def _describe_period(job: Job) -> dict[str, str | None]:
     return described | ({"format": period.format} if period.format else {})
 
 
+def define_reading(job: Job) -> dict[str, Any]:
+    """Return how the files of a job are read, where its keys or prefixes say so.
+
+    Another separator, say, makes other values of the same files.
+    """
+    named: dict[str, Any] = {}
+    for side in SIDES:
+        reading = job.read_side(side)
+        named |= {f"{side}.format": reading.format_name} if reading.format_name else {}
+    named |= {"rows": job.rows} if job.rows else {}
+    return named | ({"csv": sorted(check_csv(job.csv))} if job.csv else {})
+
+
 def write_input_text(job: Job, *, task: bool) -> str:
     """Return the binding and the period of a job as JSON, a part of the hash in its states."""
     named = {name: value for name, value in read_roles(job).items() if task or name != "task"}
     named["period"] = _describe_period(job)
     named |= {} if job.query is None else {"query": normalize_query(job)}
+    named |= define_reading(job)
     return to_json({**named, "ci": job.ci}).decode()
 
 
@@ -258,6 +274,7 @@ def hash_definition(job: Job, metric_request: Request) -> str:
         ci=job.ci,
         ci_method=job.ci_method,
         replicates=job.replicates,
+        reading=define_reading(job),
         state=None if state is None else {"bits": state.bits, "roles": state.roles},
     )
 
@@ -314,12 +331,9 @@ def list_definitions(job: Job) -> list[pl.DataFrame]:
     names = ["metric", "parameters", "definition"]
     if job.arrival is not None:
         definition = define_metrics(
-            [],
-            read_roles(job),
-            arrival=job.arrival,
-            period=write_period_text(job),
-            query=normalize_query(job),
-        )
+            [], read_roles(job), arrival=job.arrival, period=write_period_text(job),
+            query=normalize_query(job), reading=define_reading(job),
+        )  # fmt: skip
         return [pl.DataFrame([(name_metric(job, "rows"), "{}", definition)], names, orient="row")]
     return [
         pl.DataFrame(

@@ -207,7 +207,12 @@ def _inspect(source: object, roles: Mapping[str, Any], bound: Predictions) -> li
     single = dict(binding.roles).get("prediction")
     if single is not None and "prediction" not in late and not binding.cells:
         predictions = [single.name]
-    options = ("positive", "where", "query", "con", "storage", "version", "timestamp", "verify")
+    options = [
+        "positive", "where", "query", "con", "storage", "version", "timestamp", "verify", "rows",
+        "csv",
+    ]  # fmt: skip
+    if not bound.source.reading.csv:
+        options.remove("csv")  # it is for the labels
     arguments: dict[str, Any] = {name: roles[name] for name in options if name in roles}
     # A late label is a column of another source.
     label = None if roles.get("labels") is not None else roles.get("label")

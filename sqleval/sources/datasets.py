@@ -14,28 +14,18 @@ from typing import Any
 
 from sqleval.common.sql_text import quote
 from sqleval.errors import SourceError
+from sqleval.sources.arrow_formats import make_format, number_columns
 from sqleval.sources.bounded import read_file_by_file
+from sqleval.sources.formats import FORMATS
+from sqleval.sources.lines import LineTable
+from sqleval.sources.paths import list_keys
+from sqleval.sources.reading import Reading, find_date_option
 from sqleval.sources.source import Partitions, Source
 from sqleval.sources.stores import ObjectStore, StoredFile, shorten
+from sqleval.sources.text_tables import describe_lines
 
 #: The number of simultaneous requests for metadata.
 _AT_ONCE = 16
-
-
-def _make_format(name: str) -> Any:
-    ds: Any = import_module("pyarrow.dataset")
-    if name in ("CSV", "TSV"):
-        csv: Any = import_module("pyarrow.csv")
-        # As for local files in DuckDB, an empty field is NULL, and no other text is.
-        convert = csv.ConvertOptions(
-            null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=False
-        )
-        return ds.CsvFileFormat(
-            parse_options=csv.ParseOptions(delimiter="," if name == "CSV" else "\t"),
-            default_fragment_scan_options=ds.CsvFragmentScanOptions(convert_options=convert),
-        )
-    formats = {"Parquet": "Parquet", "JSON": "Json", "Arrow": "Ipc"}
-    return getattr(ds, f"{formats[name]}FileFormat")()
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,8 +38,8 @@ class _Files:
         The store that holds them.
     files : tuple of StoredFile
         The files.
-    format_name : str
-        Their format, a key of `files.FORMATS`.
+    reading : Reading
+        How they are read.
     keys : tuple of str
         The columns in the names of their folders (Hive partitions).
     name_as : str
@@ -58,14 +48,20 @@ class _Files:
 
     store: ObjectStore
     files: tuple[StoredFile, ...]
-    format_name: str
+    reading: Reading
     keys: tuple[str, ...]
     name_as: str
 
-    def make_fragments(self) -> list[Any]:
-        """Return a fragment of a dataset per file, which knows the file's partition keys."""
+    def make_fragments(self, table: LineTable | None) -> list[Any]:
+        """Return a fragment of a dataset per file, which knows the file's partition keys.
+
+        ``table`` has the columns, if SQL splits the lines.
+        """
         ds: Any = import_module("pyarrow.dataset")
-        form = _make_format(self.format_name)
+        names: list[str] = []
+        if self.reading.options.get("header", True) is False and table is None:
+            names = number_columns(self.store.filesystem, self.files[0].path, self.reading)
+        form = make_format(self.reading, table, names)
         partitioning = _make_partitioning(self.keys)
         fragments: list[Any] = []
         for file in self.files:
@@ -84,15 +80,6 @@ def _make_partitioning(keys: Sequence[str]) -> Any:
     pa: Any = import_module("pyarrow")
     ds: Any = import_module("pyarrow.dataset")
     return ds.HivePartitioning(pa.schema([(key, pa.string()) for key in keys]))
-
-
-def _list_keys(files: Sequence[StoredFile]) -> tuple[str, ...]:
-    """Return the partition keys that all paths have."""
-    named = [
-        [part.partition("=")[0] for part in file.path.split("/")[:-1] if part.find("=") > 0]
-        for file in files
-    ]
-    return tuple(key for key in dict.fromkeys(named[0]) if all(key in each for each in named))
 
 
 def _widen(kind: Any) -> Any:
@@ -204,7 +191,9 @@ def _describe(files: _Files, source: Source) -> Source:
     """Read the metadata of files, and return their source as statements must read it."""
     pa: Any = import_module("pyarrow")
     ds: Any = import_module("pyarrow.dataset")
-    fragments = files.make_fragments()
+    is_lines = FORMATS[files.reading.format_name].reader == "lines"
+    table = describe_lines(files.store, files.files, files.reading) if is_lines else None
+    fragments = files.make_fragments(table)
     schemas = _read_schemas(files, fragments)
     extra = [*files.keys, *([files.name_as] if files.name_as else [])]
     fields: list[Any] = []
@@ -236,15 +225,15 @@ def _describe(files: _Files, source: Source) -> Source:
         ds.FileSystemDataset(fragments, schema, form, files.store.filesystem)
     )
     rows = None
-    if files.format_name == "Parquet":
+    if files.reading.format_name == "Parquet":
         rows = sum(fragment.metadata.num_rows for fragment in fragments)
 
     def read(columns: Sequence[str]) -> object:
-        if files.format_name == "Arrow":
+        if files.reading.format_name == "Arrow":
             _check_batches(files, fragments, columns)
         return dataset
 
-    return replace(
+    described = replace(
         source,
         make=read,
         empty=schema.empty_table(),
@@ -255,6 +244,20 @@ def _describe(files: _Files, source: Source) -> Source:
         partitions=None,
         find_unreadable=lambda: _find_unreadable(files),
     )
+    if table is not None:
+        return table.wrap(described, files.keys)
+    return _cast_dates(described, schema)
+
+
+def _cast_dates(source: Source, schema: Any) -> Source:
+    """Return a source of CSV files whose dates are dates: PyArrow reads a format as times."""
+    pa: Any = import_module("pyarrow")
+    text_format = source.reading.options.get("date_format", "")
+    times = [field.name for field in schema if pa.types.is_timestamp(field.type)]
+    if not text_format or find_date_option(text_format) != "dateformat" or not times:
+        return source
+    dates = ", ".join(f"CAST({quote(name)} AS DATE) AS {quote(name)}" for name in times)
+    return replace(source, relation=f"(SELECT * REPLACE ({dates}) FROM {source.relation})")
 
 
 def _make_partitions(files: _Files, source: Source) -> Partitions | None:
@@ -282,6 +285,7 @@ def _make_source(files: _Files, name: str, label: str) -> Source:
         stream=True,
         label=label,
         listed=tuple((file.url, file.size, file.modified) for file in files.files),
+        reading=files.reading,
     )
     return replace(
         source,
@@ -293,13 +297,13 @@ def _make_source(files: _Files, name: str, label: str) -> Source:
 def open_dataset(
     store: ObjectStore,
     files: Sequence[StoredFile],
-    format_name: str,
+    reading: Reading,
     *,
     name: str,
     label: str,
     name_as: str = "",
 ) -> Source:
-    """Return the source of files of one format, without reading them yet.
+    """Return the source of files of one format, without reading their rows yet.
 
     Parameters
     ----------
@@ -307,8 +311,8 @@ def open_dataset(
         The store that holds the files.
     files : sequence of StoredFile
         The files; ``key=value`` in their paths are columns.
-    format_name : str
-        Their format.
+    reading : Reading
+        Their format, and how they are read.
     name : str
         The name that the dataset is registered under.
     label : str
@@ -316,5 +320,5 @@ def open_dataset(
     name_as : str, optional
         The column for the file of each row.
     """
-    listed = _Files(store, tuple(files), format_name, _list_keys(files), name_as)
-    return _make_source(listed, name, label)
+    keys = list_keys([file.path for file in files])
+    return _make_source(_Files(store, tuple(files), reading, keys, name_as), name, label)

@@ -19,6 +19,7 @@ from sqleval.sources.frames import (
 )
 from sqleval.sources.lake.format import AsOf, parse_as_of
 from sqleval.sources.lake.tables import open_table
+from sqleval.sources.reading import Reading, make_reading
 from sqleval.sources.source import DatabaseFile, Source
 from sqleval.sources.stores import Storage, check_storage, expand_home
 from sqleval.sources.verify import verify_source
@@ -82,6 +83,8 @@ def open_source(
     version: object = None,
     timestamp: object = None,
     verify: bool = False,
+    rows: str | None = None,
+    csv: Mapping[str, object] | None = None,
 ) -> Source:
     """Open the source that a user passes.
 
@@ -103,6 +106,10 @@ def open_source(
         The state of a table to read; see `tables.parse_as_of`.
     verify : bool
         Whether page checksums are checked before rows are read; see `verify`.
+    rows : str or None
+        The field of JSON documents that holds the rows.
+    csv : mapping of str to object, optional
+        Options of CSV files, which `reading.CSV_OPTIONS` lists; other sources have none.
 
     Raises
     ------
@@ -112,12 +119,33 @@ def open_source(
         If this kind of object cannot be a source.
     """
     as_of, options = parse_as_of(version, timestamp), check_storage(storage)
-    opened = _open(source, query, con, name, table, as_of, options)
+    reading = make_reading(rows, csv, is_second=name == "_sqleval_labels")
+    opened = _open(source, query, con, name, table, as_of, options, reading)
+    if reading.rows and not opened.reading.rows:
+        raise RequestError(
+            f"rows={rows!r} (--rows) is for JSON files, and {opened.label} is something else; "
+            "query= (--query) can UNNEST its rows"
+        )
     return verify_source(opened) if verify else opened
 
 
+def check_used(csv: object, *sources: Source | None) -> None:
+    """Raise `RequestError` if there are options of CSV, and no source has any."""
+    opened = [source for source in sources if source is not None]
+    if csv and not any(source.reading.csv for source in opened):
+        labels = " and ".join(source.label or "this source" for source in opened)
+        raise RequestError(f"csv= (--csv) is for CSV files and other text, which {labels} is not")
+
+
 def _open(
-    source: object, query: Any, con: Any, name: str, table: bool, as_of: AsOf, options: Storage
+    source: object,
+    query: Any,
+    con: Any,
+    name: str,
+    table: bool,
+    as_of: AsOf,
+    options: Storage,
+    reading: Reading,
 ) -> Source:
     check_connection(con)
     source = _check_texts(source, query)
@@ -144,7 +172,7 @@ def _open(
         return _open_table(con, source)
     if isinstance(source, (str, list, tuple)):
         paths = _list_paths(cast("str | Sequence[object]", source))
-        return open_paths(paths, name=name, storage=options)
+        return open_paths(paths, name=name, storage=options, reading=reading)
     return _open_object(source, name)
 
 

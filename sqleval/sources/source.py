@@ -5,15 +5,19 @@ This module reads no rows. `files`, `frames` and `opening` open sources.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from glob import escape
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from sqleval.common.sql_text import write_literal
+from sqleval.sources.formats import PARQUET
+from sqleval.sources.reading import BY_ENDING, Reading
 
-#: The endings of Parquet files.
-PARQUET = (".parquet", ".pq")
+#: Runs a statement over a source, and returns the types of its columns, and its rows.
+Ask = Callable[[str], tuple[Mapping[str, str], Sequence[tuple[Any, ...]]]]
 #: The first options of DuckDB's readers. Hive keys stay text; by default DuckDB infers a type from
 #: their values.
 HIVE = "hive_partitioning = TRUE, hive_types_autocast = FALSE"
@@ -130,6 +134,10 @@ class Source:
         Whether it is a table of a lake, whose files hold deleted rows and older column names.
     unreadable : mapping of str to str
         Columns of types that no engine reads, and these types. Using such a column is an error.
+    settle : callable or None
+        Asks the engine for names or types, and returns the source as statements must read it.
+    reading : Reading
+        How its files are read.
     """
 
     relation: str
@@ -159,6 +167,22 @@ class Source:
     catalogued: bool = False
     is_table: bool = False
     unreadable: Mapping[str, str] = field(default_factory=dict[str, str])
+    settle: Callable[[Source, Ask], Source] | None = None
+    reading: Reading = BY_ENDING
+
+    @property
+    def reads_text(self) -> bool:
+        """Whether DuckDB reads CSV or JSON files."""
+        return "read_csv(" in self.relation or "read_json(" in self.relation
+
+    def write_text_reader(self, file: str) -> str:
+        """Return DuckDB's reader of one of its CSV files, with its options."""
+        return f"read_csv({write_literal(escape(file))}, {HIVE}{self.reader_options}"
+
+    def write_sniffer(self, file: str) -> str:
+        """Return DuckDB's function that guesses the dialect of one of its CSV files."""
+        options = re.sub(r"^, filename = '\w+'", "", self.reader_options)
+        return f"sniff_csv({write_literal(escape(file))}{options}"
 
     def add_options(self, options: str) -> Source:
         """Return the source with more options of DuckDB's reader of CSV or JSON files."""
@@ -169,14 +193,25 @@ class Source:
         """The options of DuckDB's reader of CSV or JSON files, except the first ones."""
         return self.text_reader.rpartition(HIVE)[2]
 
-    def read_as(self, types: Mapping[str, str]) -> Source:
-        """Return the source with types for some columns of its CSV files."""
-        written = ", ".join(f"{write_literal(name)}: '{kind}'" for name, kind in types.items())
+    def read_as(self, types: Mapping[str, str] | None) -> Source:
+        """Return the source with types for some columns of its CSV files; without any for None."""
         before, option, others = self.reader_options.partition(", types = {")
+        if types is None:
+            after = others.partition("}")[2] if option else ""
+            return self._replace_options(f"{before}{after}")
+        written = ", ".join(f"{write_literal(name)}: '{kind}'" for name, kind in types.items())
         if not option:
             return self.add_options(f"types = {{{written}}}")
-        reader = self.text_reader.removesuffix(self.reader_options)
-        return self._replace_reader(f"{reader}{before}{option}{written}, {others}")
+        for name in types:  # the types that a user gave are replaced
+            others = re.sub(rf"(, )?{re.escape(write_literal(name))}: '\w+'", "", others, count=1)
+        others = others.removeprefix(", ")
+        written += "" if others.startswith("}") else ", "
+        return self._replace_options(f"{before}{option}{written}{others}")
+
+    def _replace_options(self, options: str) -> Source:
+        return self._replace_reader(
+            f"{self.text_reader.removesuffix(self.reader_options)}{options}"
+        )
 
     def _replace_reader(self, reader: str) -> Source:
         relation = self.relation.replace(self.text_reader, reader)

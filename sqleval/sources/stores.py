@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from functools import cache
@@ -16,6 +17,7 @@ from urllib.parse import urlsplit
 from sqleval.common.imports import import_optional
 from sqleval.common.names import find_nearest
 from sqleval.errors import RequestError, SourceError, SqlevalError, get_first_line
+from sqleval.sources.formats import PREFIXES
 
 #: Options of a store by name. Secrets come only from the environment.
 OPTIONS = {
@@ -191,6 +193,7 @@ def open_store(url: str, storage: Storage) -> tuple[ObjectStore, str]:
     return ObjectStore(filesystem, prefix), path.rstrip("/")
 
 
+_KIND = re.compile(rf"(?:(?:delta|iceberg|lance)\+|ducklake:|{'|'.join(map(re.escape, PREFIXES))})")
 _VARIABLES = ("AWS_", "GOOGLE_", "STORAGE_EMULATOR_HOST", "AZURE_")
 
 
@@ -301,8 +304,8 @@ def list_stored(url: str, storage: Storage) -> tuple[ObjectStore, list[StoredFil
 
 
 def split_kind(path: str) -> tuple[str, str]:
-    """Return the kind that precedes the path of a table, such as ``delta+``, and the path."""
-    match = re.match(r"(delta|iceberg|lance)\+|ducklake:", path)
+    """Return the kind that precedes a path, such as ``delta+`` or ``csv+``, and the path."""
+    match = _KIND.match(path)
     return (match[0], path[match.end() :]) if match else ("", path)
 
 
@@ -342,12 +345,32 @@ def list_local(paths: Sequence[str]) -> tuple[ObjectStore, list[StoredFile]]:
     return ObjectStore(fs.LocalFileSystem(), ""), files
 
 
-def read_first_line(path: str) -> bytes:
-    """Return the first line of a local text file, compressed or not; empty if that fails."""
+def read_first_bytes(path: str) -> bytes:
+    """Return the beginning of a local text file, compressed or not; empty if that fails."""
     pa: Any = import_module("pyarrow")
     fs: Any = import_module("pyarrow.fs")
     try:
         with fs.LocalFileSystem().open_input_stream(path) as stream:
-            return stream.read(65_536).partition(b"\n")[0]
+            return stream.read(65_536)
     except (OSError, pa.ArrowException):
         return b""
+
+
+def iterate_lines(filesystem: Any, path: str, encoding: str) -> Iterator[str]:
+    """Yield the lines of a text file of a store, compressed or not.
+
+    Raises
+    ------
+    SourceError
+        If it cannot be read.
+    """
+    pa: Any = import_module("pyarrow")
+    name = "utf-8-sig" if encoding == "utf-8" else encoding
+    try:
+        with filesystem.open_input_stream(path) as stream:
+            for line in io.TextIOWrapper(stream, name, errors="replace"):
+                yield line.rstrip("\r\n")
+    except (OSError, pa.ArrowException) as error:
+        if isinstance(error, SqlevalError):
+            raise
+        raise SourceError(f"cannot read {path!r}: {shorten(error)}") from error

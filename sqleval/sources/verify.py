@@ -14,7 +14,8 @@ from typing import Any
 import polars as pl
 
 from sqleval.errors import RequestError, SourceError, get_first_line
-from sqleval.sources.source import PARQUET, FileStamp, Source
+from sqleval.sources.formats import PARQUET
+from sqleval.sources.source import FileStamp, Source
 
 #: The number of rows that are decoded at a time.
 _BATCH = 65_536

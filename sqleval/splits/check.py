@@ -64,6 +64,8 @@ def check_split(
     version: int | str | None = None,
     timestamp: datetime | str | None = None,
     verify: bool = False,
+    rows: str | None = None,
+    csv: Mapping[str, Any] | None = None,
 ) -> pl.DataFrame:
     """Check a split for leaks, small or unbalanced folds, and rows without a role.
 
@@ -84,7 +86,7 @@ def check_split(
     content : str or sequence of str, optional
         The columns in which duplicates are equal; by default all except the key, if there are
         several.
-    query, con, engine, storage, version, timestamp, verify : optional
+    query, con, engine, storage, version, timestamp, verify, rows, csv : optional
         As for `sqleval.scan`.
 
     Returns
@@ -110,14 +112,14 @@ def check_split(
     keys = list_names(key, "key")
     of_source = {
         "con": con, "storage": storage, "version": version, "timestamp": timestamp,
-        "verify": verify,
+        "verify": verify, "rows": rows, "csv": csv,
     }  # fmt: skip
     elsewhere = open_engine(engine, source)
     running = elsewhere or embedded()
     split_source, split_columns = running.describe(
         open_rows(elsewhere, split, None, {}, "_sqleval_split")
     )
-    rows, columns = running.describe(
+    opened, columns = running.describe(
         open_rows(elsewhere, source, query, of_source, "_sqleval_rows")
     )
     if split_source.once:
@@ -139,15 +141,15 @@ def check_split(
         "group": list_names(group, "group"), "content": same, "time": list_names(time, "time"),
     }  # fmt: skip
     selected = _Columns(**{
-        role: [find_column(columns, each, role, rows.label) for each in names]
+        role: [find_column(columns, each, role, opened.label) for each in names]
         for role, names in roles.items()
     })  # fmt: skip
     objects = split_source.objects(list(split_columns))
     _check_roles(split_source, objects, running)
-    ctes = _write_tables(split_source, split_columns, rows, selected)
+    ctes = _write_tables(split_source, split_columns, opened, selected)
     statement = _write_statement(ctes, selected)
-    objects = {**objects, **rows.objects(list(columns))}
-    frame = running.run(statement.sql, {}, [rows, split_source], objects, pl.DataFrame)
+    objects = {**objects, **opened.objects(list(columns))}
+    frame = running.run(statement.sql, {}, [opened, split_source], objects, pl.DataFrame)
     worst = {row["name"]: row for row in frame.iter_rows(named=True)}
     problems = [
         {**worst[check], "check": check, "leak": check in _LEAKS, "warning": warning}

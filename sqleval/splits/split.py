@@ -15,7 +15,7 @@ from sqleval.engines.lazy_frames import create_lazy_frame
 from sqleval.engines.opening import open_engine, refuse_options
 from sqleval.engines.warehouse import Warehouse
 from sqleval.errors import RequestError
-from sqleval.sources.opening import open_source
+from sqleval.sources.opening import check_used, open_source
 from sqleval.sources.source import Source
 from sqleval.splits.statement import Split, build_split
 from sqleval.splits.units import add_units, check_units, take_units
@@ -97,7 +97,9 @@ def open_rows(
         If the engine is a warehouse.
     """
     if engine is None:
-        return open_source(source, query=query, name=name, **of_source)
+        opened = open_source(source, query=query, name=name, **of_source)
+        check_used(of_source.get("csv"), opened)
+        return opened
     if isinstance(engine, Warehouse):
         raise RequestError(
             f"engine= is {engine.name}; splits are made and checked by DuckDB, Spark and Sail. "
@@ -130,6 +132,8 @@ def split(
     version: int | str | None = None,
     timestamp: datetime | str | None = None,
     verify: bool = False,
+    rows: str | None = None,
+    csv: Mapping[str, Any] | None = None,
 ) -> pl.LazyFrame:
     """Assign rows to training and test folds, which depend only on the keys and the seed.
 
@@ -167,7 +171,7 @@ def split(
         Number of groups that are left out together.
     where : str, optional
         A SQL condition on columns of the source.
-    query, con, engine, storage, version, timestamp, verify : optional
+    query, con, engine, storage, version, timestamp, verify, rows, csv : optional
         As for `scan`.
 
     Returns
@@ -204,6 +208,6 @@ def split(
     }  # fmt: skip
     of_source = {
         "con": con, "storage": storage, "version": version, "timestamp": timestamp,
-        "verify": verify,
+        "verify": verify, "rows": rows, "csv": csv,
     }  # fmt: skip
     return to_lazy_frame(open_split(source, query, engine, of_source, options))

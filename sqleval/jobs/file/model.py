@@ -31,7 +31,9 @@ from sqleval.sources.database.naming import find_database, write_sqlite_url
 from sqleval.sources.stores import expand_home, is_remote, split_kind
 
 #: Keys that describe rows, besides their roles; a job over states takes them from the states.
-_ROW_KEYS = ("source", "query", "positive", "nulls", "task", "labels", "engine", "states")
+_ROW_KEYS = (
+    "source", "query", "positive", "nulls", "task", "labels", "engine", "states", "rows", "csv",
+)  # fmt: skip
 
 
 class Job(RowKeys):

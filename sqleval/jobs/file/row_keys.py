@@ -11,6 +11,10 @@ from sqleval.binding.row_query import parse_query
 from sqleval.errors import RequestError
 from sqleval.jobs.file.fields import RoleKeys, TaskName
 from sqleval.jobs.file.parts import Labels
+from sqleval.sources.reading import Reading, check_csv, make_reading, split_formats
+
+#: The sources of a job: of its rows, and of their labels.
+SIDES = ("source", "labels")
 
 
 class RowKeys(RoleKeys):
@@ -89,6 +93,33 @@ class RowKeys(RoleKeys):
         description="Options of the object store of s3://, gs:// and az:// sources: anonymous, "
         "endpoint, region, account. Keys come from the environment.",
     )
+    rows: str | None = Field(
+        default=None,
+        description="Field of JSON documents that holds the rows of the source, such as samples or "
+        "results.rows.",
+    )
+    csv: dict[str, str | int | bool | list[str] | dict[str, str]] = Field(
+        default_factory=dict[str, Any],
+        description="Options of CSV files of the source and of labels: header, separator, decimal, "
+        "quote, escape, comment, skip, na, encoding, date_format, types.",
+    )
+
+    def read_side(self, side: str) -> Reading:
+        """Return how the files of a side are read, ``source`` or ``labels``."""
+        if side == "source":
+            source = self.source if self.from_state is None else self.from_state
+            reading = make_reading(self.rows, self.csv)
+        else:
+            source = None if self.labels is None else self.labels.source
+            reading = make_reading(None, self.csv, is_second=True)
+        paths = [source] if isinstance(source, str) else source or []
+        return reading._replace(format_name=split_formats(paths)[0])
+
+    @field_validator("csv")
+    @classmethod
+    def _check_csv(cls, csv: dict[str, Any]) -> dict[str, Any]:
+        check_csv(csv)
+        return csv
 
     @field_validator("query")
     @classmethod

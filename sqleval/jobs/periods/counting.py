@@ -109,7 +109,9 @@ def _count_labels(
         for path in stand_ins.get(file.name, (file.path,))
     }
     try:
-        labels = open_job_files(job, list(by_path), "_sqleval_labels", lake.find_snapshot("labels"))
+        labels = open_job_files(
+            job, list(by_path), "_sqleval_labels", lake.find_snapshot("labels"), "labels"
+        )
         source, period = open_with_period(job, paths, lake.find_snapshot("source"))
         labels, columns = embedded().describe(labels)
         source, source_columns = embedded().describe(source)

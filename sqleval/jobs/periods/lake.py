@@ -14,7 +14,6 @@ from sqleval.binding.row_query import apply_query, parse_query
 from sqleval.common.periods import write_period_start_sql
 from sqleval.common.sql_text import write_literal
 from sqleval.engines.base import Engine
-from sqleval.engines.csv_dates import find_option
 from sqleval.engines.embedded import embedded
 from sqleval.errors import RequestError, SourceError, get_first_line
 from sqleval.jobs.file.model import Job
@@ -22,6 +21,7 @@ from sqleval.jobs.periods.databases import is_database
 from sqleval.jobs.periods.listing import Listing, hash_text
 from sqleval.sources.files import open_files
 from sqleval.sources.lake.format import Snapshot
+from sqleval.sources.reading import find_date_option
 from sqleval.sources.source import Source
 from sqleval.sources.stores import check_storage
 from sqleval.states.reading import merge_definitions, unify_columns, write_longer_period_sql
@@ -168,11 +168,15 @@ def open_job_files(
     files: Sequence[str],
     name: str = "_sqleval_rows",
     snapshot: Snapshot | None = None,
+    side: str = "source",
 ) -> Source:
-    """Return the source of a job's files or table, with each row's file in a column."""
+    """Return the source of the files or table of a side, with each row's file in a column."""
     if snapshot is not None:
         return snapshot.open_files(files, name, FILE)
-    return open_files(files, name_as=FILE, name=name, storage=check_storage(job.storage))
+    return open_files(
+        files, name_as=FILE, name=name, storage=check_storage(job.storage),
+        reading=job.read_side(side),
+    )  # fmt: skip
 
 
 def open_with_period(
@@ -202,8 +206,9 @@ def add_period(job: Job, source: Source, engine: Engine | None = None) -> tuple[
     """Return a source that is ready to be read, and the SQL of a row's period, over ``s``."""
     period = job.period
     if period.format is not None and source.text_reader.startswith("read_csv"):
-        option = f"{find_option(period.format)} = {write_literal(period.format)}"
-        source = source.add_options(option)
+        name = find_date_option(period.format)
+        if f", {name} = " not in source.reader_options:  # the job may give it in csv:, too
+            source = source.add_options(f"{name} = {write_literal(period.format)}")
     source, columns = (engine or embedded()).describe(add_query(job, source, engine))
     column = find_column(columns, period.column, "period.column", source.label)
     return source, write_period_start_sql(column, period.grain, period.timezone, period.format)

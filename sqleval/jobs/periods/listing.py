@@ -13,7 +13,12 @@ from typing import NamedTuple
 from sqleval.engines.confinement import confinement
 from sqleval.engines.duckdb_databases import open_catalogue
 from sqleval.errors import RequestError, SourceError, SqlevalError
-from sqleval.jobs.definitions import list_columns, normalize_query, write_period_text
+from sqleval.jobs.definitions import (
+    define_reading,
+    list_columns,
+    normalize_query,
+    write_period_text,
+)
 from sqleval.jobs.file.model import Job
 from sqleval.jobs.periods.databases import load_database
 from sqleval.sources.lake.ducklake_rows import LakeFiles
@@ -85,8 +90,11 @@ def _list_source(job: Job, source: str | list[str]) -> Listing:
 
 def _write_mapping(job: Job) -> str:
     """Return the keys of a job on which the periods and label counts of a file depend."""
+    # Most jobs have neither, and keep their versions.
     query = "" if job.query is None else f"|{normalize_query(job)}"
-    return f"{write_period_text(job)}|{job.label}|{job.labels.on if job.labels else None}{query}"
+    reading = f"|{each}" if (each := define_reading(job)) else ""
+    on = job.labels.on if job.labels else None
+    return f"{write_period_text(job)}|{job.label}|{on}{query}{reading}"
 
 
 def _list_data_files(job: Job, snapshot: Snapshot) -> list[File]:

@@ -20,7 +20,7 @@ from sqleval.jobs.periods.listing import list_source
 from sqleval.jobs.places import check_places, check_secrets, check_sources
 from sqleval.jobs.running.run import open_job_store
 from sqleval.jobs.running.settling import are_probabilities, read_scores
-from sqleval.sources.opening import open_source
+from sqleval.sources.opening import check_used, open_source
 from sqleval.sources.source import Source
 
 
@@ -28,14 +28,21 @@ def _format_count(count: int, noun: str) -> str:
     return f"{count} {noun}{'s' * (count != 1)}"
 
 
-def _open_side(job: Job, source: str | list[str], name: str, engine: Engine | None) -> Source:
+def _open_side(job: Job, side: str, engine: Engine | None) -> Source:
     """Return the rows, or the labels, of all periods."""
+    source, name = job.sources, "_sqleval_rows"
+    if side == "labels":
+        assert job.labels is not None
+        source, name = job.labels.source, "_sqleval_labels"
     files, snapshot, _ = list_source(job, source)
     if engine is not None:
         return engine.open_files([file.path for file in files], name)
     if snapshot is not None:
         return snapshot.open([file.path for file in files], name)
-    return open_source(job.resolve_paths(source), name=name, storage=job.storage)
+    rows = job.rows if side == "source" else None
+    return open_source(
+        job.resolve_paths(source), name=name, storage=job.storage, rows=rows, csv=job.csv
+    )
 
 
 def check_job(job: Job) -> str:
@@ -63,10 +70,11 @@ def check_job(job: Job) -> str:
     else:
         late = None if job.labels is None else listings["labels"].snapshot
         engine = open_job_engine(job, snapshot or late)
-        opened = add_query(job, _open_side(job, job.sources, "_sqleval_rows", engine), engine)
+        opened = add_query(job, _open_side(job, "source", engine), engine)
         labels = None
         if job.labels is not None:
-            labels = _open_side(job, job.labels.source, "_sqleval_labels", engine)
+            labels = _open_side(job, "labels", engine)
+        check_used(job.csv, opened, labels)
         on = None if job.labels is None else job.labels.on
         roles = {**read_roles(job), "on": on}
         every_key = [states.list_keys(job)] if job.states is not None else []

@@ -15,6 +15,7 @@ from sqleval.common.names import find_nearest
 from sqleval.common.postgres_urls import split_postgres_url
 from sqleval.common.sql_text import quote
 from sqleval.errors import SourceError
+from sqleval.sources.formats import PREFIXES
 
 #: The kind of a database file by its ending. The first bytes of the file decide, if it exists.
 _ENDINGS = {
@@ -57,6 +58,8 @@ def find_database(source: object) -> Database | None:
     if isinstance(source, PathLike):
         source = str(source)  # pyright: ignore[reportUnknownArgumentType]
     if not isinstance(source, str):
+        return None
+    if source.startswith(tuple(PREFIXES)):
         return None
     if source.startswith(DUCKLAKE):
         path, _, table = source.removeprefix(DUCKLAKE).partition("#")

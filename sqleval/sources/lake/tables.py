@@ -23,7 +23,7 @@ def find_table_kind(path: str) -> tuple[str, str]:
     """Return the format of a table and its path; the format is empty if the path is no table."""
     kind, rest = split_kind(path)
     if kind:
-        return kind[:-1], rest
+        return (kind[:-1], rest) if kind[:-1] in FORMATS else ("", path)
     name_of_format = next((name for name, each in FORMATS.items() if each.is_table(path)), "")
     return name_of_format, path.removeprefix("iceberg:")
 

@@ -15,8 +15,8 @@ from sqleval import RequestError
         (["0,5", "0,25", "1"], "CAST(REPLACE(\"p\", ',', '.') AS DOUBLE)"),
         (["1.234,5", "2,5"], "CAST(REPLACE(REPLACE(\"p\", '.', ''), ',', '.') AS DOUBLE)"),
         (["1,234.5", "1,234", "7"], "CAST(REPLACE(\"p\", ',', '') AS DOUBLE)"),
-        (["90%", "12.5 %"], "CAST(RTRIM(\"p\", ' %') AS DOUBLE) / 100"),
-        (["12,5%"], "CAST(REPLACE(RTRIM(\"p\", ' %'), ',', '.') AS DOUBLE) / 100"),
+        (["90%", "12.5 %"], "CAST(REPLACE(\"p\", '%', '') AS DOUBLE) / 100"),
+        (["12,5%"], "CAST(REPLACE(REPLACE(\"p\", '%', ''), ',', '.') AS DOUBLE) / 100"),
         (["0.5", "NA", "n/a", ""], 'TRY_CAST(TRIM("p") AS DOUBLE)'),
         (["[0.25, 0.75]"], 'CAST("p" AS DOUBLE[])[1]'),
         (["0.5", "1e-3"], 'CAST("p" AS DOUBLE)'),
@@ -30,12 +30,11 @@ def test_the_advice_makes_numbers(texts: list[str], number: str, tmp_path: Path)
             RequestError, match="score='p' must be a number and is VARCHAR"
         ) as raised:
             sqleval.scan(source, label="y", score="p")
-        query = f'SELECT * REPLACE ({number} AS "p") FROM ...'
-        assert f"query= (--query) makes it a number: {query}" in str(raised.value)
+        assert f"; the expression {number} in its place makes it a number" in str(raised.value)
     rows.write_csv(tmp_path / "rows.csv")
     for name in ("rows.parquet", "rows.csv"):
-        of_file = query.replace("...", f"'{tmp_path}/{name}'")
-        found = sqleval.scan(query=of_file, label="y", score="p", nulls="drop").evaluate("roc_auc")
+        bound = sqleval.scan(tmp_path / name, label="y", score=number, nulls="drop")
+        found = bound.evaluate("roc_auc")
         n = 2 * sum(text not in ("NA", "n/a", "") for text in texts)
         assert found.collect()["n"].item() == n
 
@@ -43,14 +42,15 @@ def test_the_advice_makes_numbers(texts: list[str], number: str, tmp_path: Path)
 def test_texts_of_missing_values_among_labels(tmp_path: Path) -> None:
     rows = pl.DataFrame({"y": ["1", "0", "NA", "1"], "p": [0.5, 0.25, 0.75, 1.0]})
     rows.write_csv(tmp_path / "rows.csv")
-    query = 'SELECT * REPLACE (TRY_CAST(TRIM("y") AS DOUBLE) AS "y") FROM ...'
+    number = 'TRY_CAST(TRIM("y") AS DOUBLE)'
     with pytest.raises(
         RequestError, match=r"name the positive value .*; it holds 'NA'; "
     ) as raised:
         sqleval.scan(tmp_path / "rows.csv", label="y", score="p")
-    assert f"query= (--query) makes it a number: {query}, which is NULL there" in str(raised.value)
-    query = query.replace("...", f"'{tmp_path}/rows.csv'")
-    found = sqleval.scan(query=query, label="y", score="p", nulls="drop").evaluate("roc_auc")
+    advice = f"; the expression {number} in its place makes it a number, and NULL there"
+    assert advice in str(raised.value)
+    bound = sqleval.scan(tmp_path / "rows.csv", label=number, score="p", nulls="drop")
+    found = bound.evaluate("roc_auc")
     assert found.collect().select("value", "n", "n_dropped").row(0) == (1.0, 3, 1)
 
 

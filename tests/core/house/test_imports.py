@@ -93,6 +93,7 @@ ONLY = {
     "pyarrow": {
         "engines.postgres",
         "sources.arrays",
+        "sources.arrow_formats",
         "sources.arrow_types",
         "sources.database.adbc",
         "sources.batches",

@@ -13,7 +13,7 @@ from sqleval.errors import DataError, SourceError
 from tests.support.commands import run
 
 US = ("09/11/2018", "09/12/2018", "09/13/2018")
-STATED = "; state the format in a query: FROM read_csv"
+STATED = "; state the format: csv={'date_format': '%d/%m/%Y'}"
 
 
 def write_days(folder: Path, days: dict[str, tuple[str, ...]]) -> Path:
