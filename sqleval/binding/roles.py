@@ -233,15 +233,14 @@ def bind(
     sample = None if look is None else partial(look, joined, condition, read)
     task = _find_task_of_classes(task, mapped)
     reading = read_task(task, roles, mapped.role, filled, positive, sample)
-    chosen = reading.task
-    _check_decisions(chosen, mapped, thresholds)
-    values = unify_values(chosen, roles, mapped.role, filled, positive, predicted)
-    models, classes = arrange_columns(chosen, mapped, values)
+    _check_decisions(reading.task, mapped, thresholds)
+    values = unify_values(reading.task, roles, mapped.role, filled, positive, predicted)
+    models, classes = arrange_columns(reading.task, mapped, values)
     keys, folds = list_unique_names(by, "by"), list_unique_names(over, "over")
     _check_keys(keys, has_models=bool(models), has_role=role is not None)
     binding = Binding(
         relation=source.relation,
-        task=chosen,
+        task=reading.task,
         roles=tuple(values.roles.items()),
         by=tuple(find_column(columns, name, "by", about) for name in keys),
         sets=tuple(parse_sets(sets, keys)),

@@ -159,18 +159,41 @@ def find_quoted(query: str) -> list[str]:
 
 def find_partition_conditions(text: str, keys: Sequence[str]) -> list[str]:
     """Return the parts of a ``where=`` that read only partition keys, still to be checked."""
+    return [part.sql(dialect="duckdb") for part in _split(text) if _reads_only(part, keys)]
+
+
+def _split(text: str) -> list[exp.Expr]:
+    """Return the parts of a condition that AND joins; none if it is no SQL."""
     try:
         tree = sqlglot.parse_one(text, dialect="duckdb").unnest()
     except (SqlglotError, TypeError, ValueError, RecursionError):
         return []  # the check of the whole says what is wrong
-    parts = list(tree.flatten()) if isinstance(tree, exp.And) else [tree]
-    folded = {key.casefold() for key in keys}
-    conditions: list[str] = []
-    for part in parts:
-        names = {column.name.casefold() for column in part.find_all(exp.Column)}
-        if names and names <= folded:
-            conditions.append(part.sql(dialect="duckdb"))
-    return conditions
+    return list(tree.flatten()) if isinstance(tree, exp.And) else [tree]
+
+
+def _reads_only(part: exp.Expr, keys: Sequence[str]) -> bool:
+    names = {column.name.casefold() for column in part.find_all(exp.Column)}
+    return bool(names) and names <= {key.casefold() for key in keys}
+
+
+def split_condition(text: str, keys: Sequence[str]) -> tuple[str | None, str | None]:
+    """Return the parts of a ``where=`` that read only these columns, and the other parts.
+
+    Examples
+    --------
+    >>> split_condition("model <> 'c' AND day > 3", ["model"])
+    ("model <> 'c'", 'day > 3')
+    """
+    parts = _split(text)
+    ours = [part for part in parts if _reads_only(part, keys)]
+    texts = [
+        " AND ".join(
+            f"({part.sql(dialect='duckdb')})" if len(listed) > 1 else part.sql(dialect="duckdb")
+            for part in listed
+        )
+        for listed in (ours, [part for part in parts if part not in ours])
+    ]
+    return (texts[0] or None, texts[1] or None) if ours else (None, text)
 
 
 def write_key_condition(sql: str, binding: Binding) -> str | None:

@@ -175,6 +175,19 @@ ROLES = [
         help="Key columns that join --labels, separated by commas.",
     ),
     click.option(
+        "--long",
+        multiple=True,
+        metavar="model=COLUMN|class=COLUMN",
+        help="Several rows per case (--key): the column of the model, or of the class, of each "
+        "row; --score is the column of the values.",
+    ),
+    click.option(
+        "--key",
+        multiple=True,
+        metavar="A,B",
+        help="With --long: column, or columns, that the rows of a case share.",
+    ),
+    click.option(
         "--common", is_flag=True, help="With --nulls drop: keep only rows that all models have."
     ),
 ]
@@ -295,6 +308,17 @@ def read_roles(roles: Mapping[str, Any]) -> dict[str, Any]:
         "score": score,
         "prediction": parse_columns(roles["prediction"], "prediction"),
         "threshold": parse_threshold(roles["threshold"]),
+        **_read_long(roles),
+    }
+
+
+def _read_long(roles: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of long rows, if the command has their options."""
+    if "long" not in roles:
+        return {}
+    return {
+        "long": parse_columns(roles["long"], "long"),
+        "key": [name for name in parse_names(roles["key"]) if name] or None,
     }
 
 
@@ -346,6 +370,8 @@ _UNSUPPORTED: Mapping[str, str] = {
     "storage": "sqleval does not connect to that engine",
     "version": "name a view of it",
     "timestamp": "name a view of it",
+    "long": "create a view with a row per case",
+    "key": "create a view with a row per case",
     "steps": "sqleval does not connect to that engine to run them",
     "plan": "only DuckDB has plans",
     "engine": "sqleval does not connect to that engine; --dialect names its SQL",

@@ -14,6 +14,7 @@ from typing import Any
 
 import duckdb
 
+from sqleval.binding.long_rows import WRONG_CASE
 from sqleval.binding.vectors import OTHER_LENGTH
 from sqleval.binding.whole_numbers import WHOLE_BEFORE
 from sqleval.common.sql_text import quote, write_literal
@@ -185,6 +186,8 @@ def _convert_by_class(error: Exception, about: str) -> SqlevalError:
                 "--csv encoding=latin-1)"
             )
         return SourceError(f"cannot read {about}: {text}{advice}")
+    if WRONG_CASE in text:
+        return DataError(f"{about}: {text[text.index(WRONG_CASE) + len(WRONG_CASE) :]}")
     if WHOLE_BEFORE in text:
         advice = (
             "give its type: csv={'types': {'y': 'DOUBLE'}} (--csv types=y:DOUBLE), or for JSON in "

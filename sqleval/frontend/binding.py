@@ -24,6 +24,7 @@ from sqleval.frontend.computing import (
     find_reason,
 )
 from sqleval.frontend.first_values import FirstValues
+from sqleval.frontend.long_rows import pivot_long
 from sqleval.frontend.predictions import Predictions
 from sqleval.frontend.texts import advise_on_texts
 from sqleval.frontend.vectors import expand_vectors
@@ -61,6 +62,9 @@ def bind_source(
     if described.labels is not None:
         source, labels = load_relation(described.source), load_relation(described.labels)
         described = described._replace(source=source, labels=labels)
+    if "long" in roles:
+        described, roles = pivot_long(described, roles, engine)
+        where = roles["where"]
     if isinstance(by := roles.get("by"), Mapping):
         names = cast("Mapping[str, str]", by)
         described, expressions = compute_slice_keys(described, names, where, engine)

@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, cast
 
 from sqleval.binding.arguments import check_roles
+from sqleval.binding.long_rows import check_long
 from sqleval.catalog.roles import check_added
 from sqleval.common.imports import pause_garbage_collector
 from sqleval.common.numbers import convert_scalar
@@ -45,6 +46,8 @@ def scan(
     where: str | None = None,
     nulls: Nulls = "error",
     common: bool = False,
+    long: Mapping[str, str] | None = None,
+    key: str | Sequence[str] | None = None,
     labels: object = None,
     on: str | Sequence[str] | None = None,
     expected: bool | Predictions | None = False,
@@ -139,6 +142,14 @@ def scan(
     common : bool
         With several models and ``nulls="drop"``: whether a row that lacks the value of one model is
         left out for all models, so that all are judged on the same rows.
+    long : mapping, optional
+        For several rows per case: ``{"model": column}``, ``{"class": column}`` or both map what
+        the rows of a case differ by to its column; ``score`` (and ``prediction``) is the column of
+        the values. The rows become one per case, with the result of a mapping of ``score``. Other
+        columns are the same in all rows of a case. With classes, the label is the class of the
+        case, or 1 in the row of the true class and 0 in the others.
+    key : str or sequence of str, optional
+        With ``long``: the column, or columns, that name the case.
     labels, on : optional
         A second source that holds the label, and the key, or keys, that join the two. In a ranking
         whose query is among the keys, a label without a row is an item that was not retrieved, as
@@ -239,6 +250,9 @@ def scan(
         "expected": expected is not None and expected is not False,
         **roles,
     }
+    if long is not None or key is not None:
+        check_long(long, key)
+        arguments |= {"long": long, "key": key}
     check_added(roles)
     check_roles(arguments)
     elsewhere = open_engine(engine, source)

@@ -8,6 +8,7 @@ from typing import Any, cast
 import polars as pl
 
 from sqleval.binding.binding import Binding
+from sqleval.binding.lookup import list_names
 from sqleval.binding.model_columns import has_classes_of_models
 from sqleval.catalog.tasks import has_several_classes
 from sqleval.common.periods import find_end, find_start
@@ -55,14 +56,14 @@ def bind_periods(
     by = states.bind_key_sets([[PERIOD, *keys] for keys in key_sets])
     by["by"] = name_keys(job, by["by"])
     if job.labels is None:
-        roles = {**read_roles(job), "on": None, **by}
+        roles = {**read_roles(job), "on": None, **by, **_key_by_period(job)}
         predictions = bind_source(rows, None, roles, engine=engine)
         check_keys(predictions.binding)
         binding = replace(predictions.binding, has_probabilities=job.has_probabilities)
         return replace(predictions, binding=binding)
     on = job.labels.on
     labels = _open_labels(job, lake, periods, engine)
-    roles = {**read_roles(job), "on": on, **by}
+    roles = {**read_roles(job), "on": on, **by, **_key_by_period(job)}
     predictions = bind_source(rows, labels, roles, engine=engine)
     check_keys(predictions.binding)
     # Keep only the labels of these rows: errors in other labels do not concern these periods.
@@ -75,6 +76,12 @@ def bind_periods(
         has_probabilities=job.has_probabilities,
     )
     return replace(predictions, binding=binding)
+
+
+def _key_by_period(job: Job) -> dict[str, list[str]]:
+    """Return the key of long rows with the period: other periods may repeat the keys of cases."""
+    is_long = job.long is not None and job.arrival is None
+    return {"key": [*list_names(job.key, "key"), PERIOD]} if is_long else {}
 
 
 def open_job_engine(job: Job, snapshot: Snapshot | None) -> Engine | None:

@@ -14,6 +14,7 @@ from typing import Any, cast
 import polars as pl
 from pydantic_core import to_json
 
+from sqleval.binding.lookup import list_names
 from sqleval.binding.model_columns import has_classes_of_models
 from sqleval.catalog import find_sql_folder, request
 from sqleval.catalog.contract import Relation
@@ -44,6 +45,7 @@ _COMMENT = re.compile(r"""('(?:[^']|'')*'|"(?:[^"]|"")*")|(?:/\*.*?\*/|--[^\n]*|
 
 def _read_arrival_roles(job: Job) -> dict[str, Any]:
     """Return the roles that check columns and types of rows without labels."""
+    # Long rows are counted as they are.
     names = ("weight", "counts", "threshold", "where", "nulls")
     roles: dict[str, Any] = {name: getattr(job, name) for name in names}
     if job.score is not None:
@@ -71,6 +73,7 @@ def read_roles(job: Job) -> dict[str, Any]:
     # Unused options and roles are left out, so that stored definitions stay valid.
     named |= {"common": True} if job.common else {}
     named |= {"classes": job.classes} if job.classes is not None else {}
+    named |= {"long": job.long, "key": job.key} if job.long or job.key else {}
     added = ((name, getattr(job, name)) for name in list_added_arguments())
     named |= {name: column for name, column in added if column is not None}
     return named | {"expected": True} if job.is_expectation else named
@@ -138,7 +141,8 @@ def list_columns(job: Job) -> list[str]:
     texts: list[str] = [job.period.column, *(key for keys in job.key_sets for key in keys)]
     for role in (name for name in list_arguments() if name in Job.model_fields):
         texts += _list_texts(getattr(job, role))
-    on = job.labels.keys if job.labels else []
+    on = [*job.labels.keys] if job.labels else []
+    on += [*_list_texts(job.long), *list_names(job.key, "key")]
     return list(dict.fromkeys([*texts, *on, *re.findall(r"\w+", write_expressions(job))]))
 
 

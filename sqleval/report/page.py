@@ -187,9 +187,9 @@ def _add_differences(
 def _inspect(source: object, roles: Mapping[str, Any], bound: Predictions) -> list[Finding]:
     """Return the findings of an inspection of the label and the scores, over the page's rows.
 
-    There are none if another engine than DuckDB reads the rows.
+    There are none if another engine than DuckDB reads the rows, or the source has long rows.
     """
-    if bound.engine.dialect != "duckdb":
+    if bound.engine.dialect != "duckdb" or roles.get("long"):
         return []
     binding = bound.binding
     scores: Any = [column.name for column in binding.score_columns]

@@ -32,7 +32,8 @@ from sqleval.sources.stores import expand_home, is_remote, split_kind
 
 #: Keys that describe rows, besides their roles; a job over states takes them from the states.
 _ROW_KEYS = (
-    "source", "query", "positive", "nulls", "task", "labels", "engine", "states", "rows", "csv",
+    "source", "query", "positive", "nulls", "task", "long", "key", "labels", "engine", "states",
+    "rows", "csv",
 )  # fmt: skip
 
 
@@ -125,6 +126,8 @@ class Job(RowKeys):
         for name, first in (("history", "url"), ("states", "folder")):
             if isinstance(job.get(name), str):
                 job[name] = {first: job[name]}
+        if isinstance(job.get("long"), Mapping) and "class" in job["long"]:
+            job.setdefault("task", "multiclass")
         gates = job.get("gates")
         if isinstance(gates, list):
             job["gates"] = [{"check": g} if isinstance(g, str) else g for g in gates]  # pyright: ignore[reportUnknownVariableType]
@@ -281,7 +284,7 @@ class Job(RowKeys):
         is_late = self.labels is not None and bool(self.labels.maturity)
         named = [self.prediction]
         named += [self.score] if is_late or not has_several_classes(self.task) else []
-        return any(isinstance(each, dict) for each in named)
+        return any(isinstance(each, dict) for each in named) or "model" in (self.long or {})
 
     @property
     def added_keys(self) -> frozenset[str]:

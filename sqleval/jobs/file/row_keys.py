@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, ValidationInfo, field_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
+from sqleval.binding.long_rows import check_long
 from sqleval.binding.row_query import parse_query
 from sqleval.errors import RequestError
 from sqleval.jobs.file.fields import RoleKeys, TaskName
@@ -80,6 +81,13 @@ class RowKeys(RoleKeys):
         default=False,
         description="Check the page checksums of local Parquet files before they are evaluated.",
     )
+    long: dict[str, str] | None = Field(
+        default=None,
+        description="Several rows per case: the columns of model, of class, or of both.",
+    )
+    key: str | list[str] | None = Field(
+        default=None, description="With long: column, or columns, that the rows of a case share."
+    )
     labels: Labels | None = Field(
         default=None, description="Labels from a second source, which may arrive later."
     )
@@ -131,6 +139,20 @@ class RowKeys(RoleKeys):
         except RequestError as error:
             raise ValueError(str(error).removeprefix("query: ")) from None
         return query
+
+    @model_validator(mode="after")
+    def _check_long(self) -> Self:
+        if self.long is not None or self.key is not None:
+            try:
+                check_long(self.long, self.key)
+            except RequestError as error:
+                raise ValueError(str(error)) from None
+            if "class" in (self.long or {}) and self.classes is None:
+                raise ValueError(
+                    "long: {class: ...} needs classes: [a, b], so that all periods have the same "
+                    "classes"
+                )
+        return self
 
     @field_validator("source")
     @classmethod

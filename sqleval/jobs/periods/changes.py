@@ -132,6 +132,7 @@ def find_uncounted_rows(lake: Lake, rows: pl.DataFrame) -> dict[str, str]:
     job = lake.job
     # Rows that a condition leaves out are not counted, and a database may have changed meanwhile.
     has_other_rows = job.where is not None or job.counts is not None or job.from_state is not None
+    has_other_rows |= job.long is not None  # several rows are a case
     if has_other_rows or is_database(lake.find_snapshot("source")):
         return {}
     added, texts = job.added_keys, rows["slice"].unique()
