@@ -8,8 +8,8 @@ from sqleval.catalog.roles import ROLES
 from sqleval.common.columns import is_float, is_number
 from sqleval.common.counts import format_row_count
 from sqleval.common.sql_text import write_name, write_scalar
-from sqleval.inspection.choosing import Inspection
 from sqleval.inspection.columns import Facts, read_rows
+from sqleval.inspection.data import Inspection
 from sqleval.inspection.findings import (
     Finding,
     format_number,
@@ -28,6 +28,8 @@ def list_evaluated(data: Inspection) -> list[str]:
     """Return the columns that an evaluation reads, in which a NULL matters."""
     single = [data.single.get(role) for role, facts in ROLES.items() if not facts.is_key]
     columns = [*single, *data.scores.values(), *data.predictions.values()]
+    if data.shape is not None:
+        columns += [name for name in data.shape.columns if name in data.columns]
     return list(dict.fromkeys(name for name in columns if name is not None))
 
 

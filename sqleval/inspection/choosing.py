@@ -1,29 +1,32 @@
 """Chooses the roles of a source: the user's columns, and the likeliest ones for the rest."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from sqleval.binding.reading import Reading, read_label, read_task
-from sqleval.catalog.tasks import TASKS, TaskFacts
+from sqleval.common.columns import is_number
 from sqleval.common.sql_text import quote, write_name
 from sqleval.engines.embedded import embedded
 from sqleval.errors import DataError, RequestError
 from sqleval.frontend.first_values import FirstValues
 from sqleval.frontend.scan import scan
 from sqleval.inspection.columns import Facts, describe_values, read_rows
+from sqleval.inspection.confidence import count_confident, describe_confidence
+from sqleval.inspection.data import Auc, Inspection, list_named_columns
 from sqleval.inspection.findings import (
-    Finding,
     format_number,
     format_share,
     list_first,
     problem,
 )
-from sqleval.inspection.names import match_classes, match_models, name_models
-from sqleval.inspection.rules import MOST_CLASSES, Candidates, find, is_named_score
-from sqleval.sources.source import Source
+from sqleval.inspection.labels import find_by_values
+from sqleval.inspection.names import list_class_names, match_classes, match_models, name_models
+from sqleval.inspection.nested import describe_vector, find_class_vector
+from sqleval.inspection.pairs import match_predictions
+from sqleval.inspection.rules import MOST_CLASSES, THE_ONLY, Candidates, find, is_named_score
+from sqleval.inspection.shapes import find_shape
 
 #: Scores of more rows are binned: the AUC is then exact to 0.001, in a tenth of the time.
 _MOST_EXACT = 1_000_000
@@ -38,92 +41,6 @@ _COUNTS = ({"tp", "fp", "fn", "tn"}, {"label", "prediction", "n"})
 _OF_ALL, _OF_OTHERS = ("key", "time", "weight", "query"), ("role", "fold")
 
 
-class Auc(NamedTuple):
-    """A ROC AUC with the upper end of its interval, or the reason why there is none."""
-
-    value: float | None
-    high: float | None
-    error: str = ""
-
-
-@dataclass
-class Inspection:
-    """A source, the facts about its columns, and the roles that are given or suggested.
-
-    Attributes
-    ----------
-    options : mapping of str to object
-        The arguments with which `scan` opens the source.
-    lacking : frozenset of str
-        The columns that some files lack, so that they cannot have a role.
-    condition : str
-        The condition of the rows that are inspected, as SQL over ``s``.
-    given : mapping of str to mapping
-        The columns of the roles that the user gives, by the name of their model.
-    where : str, optional
-        The condition of the rows to evaluate.
-    scores, predictions : mapping of str to str
-        The column of each model. With ``has_classes``, the column of each class, or of each
-        MODEL.CLASS for several models.
-    single : dict of str to str
-        The column of each role that takes one column.
-    classes : dict of object to int
-        The values of the label and their rows, the most frequent first.
-    listed, findings : list of Finding
-        The roles as they are shown, and the roles that could not be decided.
-    """
-
-    source: Source
-    rows: int
-    columns: Mapping[str, Facts]
-    options: Mapping[str, Any]
-    lacking: frozenset[str] = frozenset()
-    condition: str = "TRUE"
-    given: Mapping[str, Mapping[str, str]] = field(default_factory=dict[str, Mapping[str, str]])
-    positive: Any = None
-    where: str | None = None
-    task: str = "binary"
-    label: Facts | None = None
-    scores: Mapping[str, str] = field(default_factory=dict[str, str])
-    predictions: Mapping[str, str] = field(default_factory=dict[str, str])
-    single: dict[str, str] = field(default_factory=dict[str, str])
-    has_classes: bool = False
-    is_counts: bool = False
-    maybe_label: str | None = None
-    classes: Mapping[Any, int] = field(default_factory=dict[Any, int])
-    aucs: dict[str, Auc] = field(default_factory=dict[str, Auc])
-    listed: list[Finding] = field(default_factory=list[Finding])
-    findings: list[Finding] = field(default_factory=list[Finding])
-
-    @property
-    def task_facts(self) -> TaskFacts:
-        """The facts about the task."""
-        return TASKS[self.task]
-
-    @property
-    def positive_value(self) -> Any:
-        """The positive class of two, in the label's type."""
-        if self.positive is None:
-            return max(self.classes)
-        return next((v for v in self.classes if str(v) == str(self.positive)), self.positive)
-
-    def find(self, role: str, facts: Sequence[Facts]) -> Candidates:
-        """Return the user's columns of a role, or the columns that probably have it."""
-        if self.given.get(role):
-            return Candidates([self.columns[name] for name in self.given[role].values()])
-        return find(role, facts)
-
-    def add(self, role: str, column: str, reason: str, others: Sequence[str] = ()) -> None:
-        """Add a role to the shown ones, with other columns that might have it."""
-        advice = f"or {list_first(others, ' ... {} more')}" if others else None
-        self.listed.append(Finding(role, column, reason, advice, "role"))
-
-
-def list_named_columns(given: Mapping[str, Mapping[str, str]]) -> list[str]:
-    """Return the columns that the user has named."""
-    return list(dict.fromkeys(name for each in given.values() for name in each.values()))
-
-
 def choose_roles(data: Inspection) -> None:
     """Choose the roles that the user has not given."""
     named = list_named_columns(data.given)
@@ -132,18 +49,28 @@ def choose_roles(data: Inspection) -> None:
         data.add("counts", ", ".join(data.columns), "a table of counts: its columns need no roles")
         return
     facts = [f for f in data.columns.values() if f.name not in data.lacking.union(named)]
-    _choose_label(data, facts)
+    if not named and (shape := find_shape(data, facts)):
+        data.set_shape(shape)
+        if not shape.is_open:
+            left = [f for f in facts if f.name not in shape.columns]
+            _add_others(data, {"key": find("key", left)}, find("slices", left))
+            return
+    is_treatment = data.shape.columns[:1] if data.shape is not None else ()
+    _choose_label(data, [f for f in facts if f.name not in is_treatment])
     facts = [f for f in facts if f is not data.label]
     # A column that is missing with the label is probably another outcome, unless named as a score.
     late = data.label.missing if data.label is not None else 0
     apart = [f for f in facts if not late or f.missing != late]
     by_role = {role: data.find(role, facts) for role in _OF_ALL}
     used = {f.name for each in by_role.values() for f in (*each.columns, *each.others)}
-    used.update(f.name for f in facts if f not in apart and not is_named_score(f))
+    if late:
+        used.update(f.name for f in facts if f.missing == late and not is_named_score(f))
     by_role |= {role: find(role, apart) for role in _OF_OTHERS}
     if data.label is not None and by_role["query"].columns:
         data.task = read_label(data.label.column, [*data.classes], MOST_CLASSES, has_queries=True)
-    _choose_scores(data, [f for f in facts if f.name not in used])
+    left = [f for f in facts if f.name not in used]
+    if not (_choose_confidence(data, left) or _choose_vector(data, left)):
+        _choose_scores(data, left)
     _add_others(data, by_role, find("slices", apart))
 
 
@@ -174,12 +101,18 @@ def _count_classes(data: Inspection, label: Facts) -> Mapping[Any, int]:
 def _choose_label(data: Inspection, facts: Sequence[Facts]) -> None:
     """Choose the label, count its classes, and set the task."""
     candidates = data.find("label", facts)
+    if not candidates.columns or candidates.reason == THE_ONLY:
+        by_values = find_by_values(facts, partial(_count_classes, data))
+        candidates = by_values if by_values.columns else candidates
     others = [f.name for f in candidates.others]
     if not candidates.columns:
         data.maybe_label = others[0] if others else None
         shown = list_first(others, "")
         text = f"not clear; it may be {shown}" if shown else "no column looks like it"
-        advice = "--label COLUMN; if another source has it, evaluate takes --labels and --on"
+        advice = (
+            "--label COLUMN; if another source has it, evaluate takes --labels SOURCE --on KEY, or "
+            "--by-position if its rows have the same order"
+        )
         data.findings.append(problem("label", None, text, advice))
         return
     data.label = label = candidates.columns[0]
@@ -206,9 +139,43 @@ def _describe_classes(classes: Mapping[Any, int]) -> str:
     return f"{len(classes)} class{'es' * (len(classes) > 1)}, {list_first(shown, ', ...')}"
 
 
+def _choose_confidence(data: Inspection, facts: Sequence[Facts]) -> bool:
+    """Choose the prediction, if the only score is the confidence of the predicted class."""
+    if data.label is None or data.given.get("score") or data.shape is not None:
+        return False
+    predictions = data.find("prediction", facts).columns
+    scores = [f for f in data.find("score", facts).columns if f not in predictions]
+    k = count_confident(data, scores, predictions)
+    if not k:
+        return False
+    if k == 2:
+        _choose_positive(data, [])
+    data.predictions = {"": predictions[0].name}
+    data.add("prediction", predictions[0].name, describe_values(predictions[0]))
+    data.set_shape(describe_confidence(data, data.label, scores[0], predictions[0], k))
+    return True
+
+
+def _choose_vector(data: Inspection, facts: Sequence[Facts]) -> bool:
+    """Choose a column with the scores of all classes, and a predicted class."""
+    if data.label is None or data.given.get("score") or data.shape is not None:
+        return False
+    found = find_class_vector(data, facts)
+    if found is None:
+        return False
+    if len(data.classes) == 2:
+        _choose_positive(data, [])
+    prediction = next(iter(data.find("prediction", facts).columns), None)
+    if prediction is not None:
+        data.predictions = {"": prediction.name}
+        data.add("prediction", prediction.name, describe_values(prediction))
+    data.set_shape(describe_vector(data, data.label, *found, prediction))
+    return True
+
+
 def _choose_scores(data: Inspection, facts: Sequence[Facts]) -> None:
     """Choose the columns to evaluate: scores, scores by class, or predictions."""
-    named, classes = data.given.get("score", {}), [*map(str, data.classes)]
+    named, classes = data.given.get("score", {}), list_class_names(data.classes)
     if len(classes) > 2 and _has_all_classes(named, classes):
         data.task, data.predictions = "multiclass", data.given.get("prediction", {})
         _add_class_scores(data, named)
@@ -236,9 +203,15 @@ def _choose_predictions(data: Inspection, facts: Sequence[Facts]) -> None:
     """Choose a score for each class, and predicted classes or values."""
     named = data.given.get("prediction", {})
     predictions = _keep_task(data, data.find("prediction", facts).columns)
+    if data.task_facts.has_values and _has_class_columns(data, facts):
+        data.task = "multiclass"
     if not (data.task_facts.has_values or named):
+        classes = sorted(list_class_names(data.classes))
         columns = [f.name for f in facts if f.is_probability]
-        scores, models = _match_scores(data, sorted(map(str, data.classes)), columns)
+        scores, models = _match_scores(data, classes, columns)
+        if not scores:  # logits, for example
+            columns = _list_named_scores(facts)
+            scores = match_classes(classes, columns)
         if scores:
             others = [name for name in columns if name not in scores.values()]
             _add_class_scores(data, scores, models, others)
@@ -251,6 +224,18 @@ def _choose_predictions(data: Inspection, facts: Sequence[Facts]) -> None:
         shown = f"; it may be {list_first(numbers, '')}" if numbers else ""
         text = f"no column looks like it{shown}"
         data.findings.append(problem("prediction", None, text, "--prediction COLUMN"))
+
+
+def _has_class_columns(data: Inspection, facts: Sequence[Facts]) -> bool:
+    """Whether whole numbers of a label, which may be stored as 2.0, name columns of scores."""
+    columns = [f.name for f in facts if f.is_probability or is_named_score(f)]
+    are_whole = len(data.classes) > 2 and all(each == int(each) for each in data.classes)
+    return are_whole and bool(match_classes(list_class_names(data.classes), columns))
+
+
+def _list_named_scores(facts: Sequence[Facts]) -> list[str]:
+    """Return the numbers that are named like scores."""
+    return [f.name for f in facts if is_named_score(f) and is_number(f.column.type)]
 
 
 def _keep_task(data: Inspection, predictions: Sequence[Facts]) -> list[Facts]:
@@ -294,12 +279,13 @@ def _choose_one_score(data: Inspection, facts: Sequence[Facts]) -> None:
     candidates = data.find("score", facts)
     scores, others = list(candidates.columns), [f.name for f in candidates.others]
     predictions = data.find("prediction", facts).columns
-    predictions = [f for f in predictions if f not in scores and f.distinct <= 2][:1]
+    predictions = [f for f in predictions if f not in scores and f.distinct <= 2]
     if len(data.classes) == 2:
         _choose_positive(data, scores)
     if not data.given.get("score"):
-        scores, left = _keep_best(data, scores)
-        others = [*left, *others]
+        scores, left = _keep_best(data, scores, facts)
+        chosen = {f.name for f in scores}
+        others = [name for name in dict.fromkeys([*left, *others]) if name not in chosen]
     data.scores = data.given.get("score") or name_models([f.name for f in scores])
     for f in scores:
         if data.classes and not data.task_facts.has_queries and f.name not in data.aucs:
@@ -307,20 +293,38 @@ def _choose_one_score(data: Inspection, facts: Sequence[Facts]) -> None:
         auc = data.aucs.get(f.name, Auc(None, None)).value
         reason = describe_values(f) + (f"; AUC {auc:.3f}" if auc is not None else "")
         data.add("score", f.name, reason, others if f is scores[-1] else ())
-    for f in predictions if len(scores) < 2 else ():
-        data.predictions = name_models([f.name])
-        data.add("prediction", f.name, describe_values(f))
+    _add_decisions(data, scores, predictions)
     if not scores and not predictions:
         advice = "--score COLUMN; labels alone: evaluate PREDICTIONS --labels THIS --on KEY"
         texts = [f"; {f.name} is {f.column.type}" for f in find("text of a score", facts).columns]
-        text = "no column looks like it" + "".join(texts)
+        maybe = f"; it may be {list_first(others)}" if others else ""
+        text = "no column looks like it" + "".join(texts) + maybe
         data.findings.append(problem("score", None, text, advice))
 
 
-def _keep_best(data: Inspection, scores: Sequence[Facts]) -> tuple[list[Facts], list[str]]:
+def _add_decisions(data: Inspection, scores: Sequence[Facts], predictions: Sequence[Facts]) -> None:
+    """Add the predicted classes: one for each model that has a score, or the first one."""
+    if len(scores) < 2:
+        data.predictions = name_models([f.name for f in predictions[:1]])
+    else:
+        by_score, data.predictions = match_predictions(scores, predictions)
+        data.scores = by_score or data.scores
+    for f in predictions:
+        if f.name in data.predictions.values():
+            data.add("prediction", f.name, describe_values(f))
+
+
+def _keep_best(
+    data: Inspection, scores: Sequence[Facts], facts: Sequence[Facts]
+) -> tuple[list[Facts], list[str]]:
     """Return the scores to evaluate, the positive class's first, and the names of the rest."""
-    pair = match_classes([*map(str, data.classes)], [f.name for f in scores])
-    mine = pair.get(str(data.positive_value)) if len(pair) == 2 else None
+    pair = match_classes(list_class_names(data.classes), [f.name for f in scores])
+    if len(scores) == 1 and not scores[0].is_probability:
+        # Of other numbers only the first is chosen, for example the logit of the first class.
+        pair = match_classes(list_class_names(data.classes), _list_named_scores(facts))
+        if scores[0].name in pair.values():
+            scores = [data.columns[name] for name in pair.values()]
+    mine = pair.get(*list_class_names([data.positive_value])) if len(pair) == 2 else None
     rest = [name for name in pair.values() if mine and name != mine]
     scores = sorted(scores, key=lambda f: f.name != mine)
     best = [f for f in scores if f.name not in rest]

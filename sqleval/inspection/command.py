@@ -1,22 +1,30 @@
 """Writes the command, or the Python call, that evaluates a source with its roles."""
 
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from functools import partial
 from os import PathLike
+from pathlib import Path
 from typing import Any, cast
 
 from sqleval.binding.arguments import SOURCE_OPTIONS
 from sqleval.binding.model_columns import nest_classes
 from sqleval.catalog.roles import ROLES
 from sqleval.catalog.tasks import has_several_classes
+from sqleval.common.sql_text import write_literal
 from sqleval.common.visible import show_controls
-from sqleval.inspection.choosing import Inspection
+from sqleval.inspection.data import Inspection
+from sqleval.inspection.shape import Look
 
 #: Options without a value.
-_FLAGS = ("verify", "worst-first")
+_FLAGS = ("verify", "worst-first", "common")
+#: Options of shapes that no command has yet.
+_LACKING = {"value", "rows", "csv"} - {facts.argument for facts in ROLES.values()}.union(
+    SOURCE_OPTIONS
+)
 #: Options that are arguments of `evaluate`, not of `scan`.
-_OF_EVALUATE = ("metric", "worst-first")
+_OF_EVALUATE = ("metric", "worst-first", "ci", "cluster")
 
 
 def _list_options(data: Inspection, *, has_missing: bool) -> dict[str, Any]:
@@ -33,8 +41,18 @@ def _list_options(data: Inspection, *, has_missing: bool) -> dict[str, Any]:
         "where": data.where,
         "nulls": "drop" if has_missing else None,
         "task": data.task if is_task_named else None,
+        "common": (has_missing and _differ_in_missing(data)) or None,
     }
     return {name: value for name, value in options.items() if value is not None}
+
+
+def _differ_in_missing(data: Inspection) -> bool:
+    """Whether some of several models lack rows that others have."""
+    by_model: dict[str, list[int]] = {}
+    for name, column in data.scores.items():
+        model = name.rpartition(".")[0] if data.has_classes else name
+        by_model.setdefault(model, []).append(data.columns[column].missing)
+    return len({max(counts) for counts in by_model.values()}) > 1
 
 
 def _write_shell(verb: str, source: object, query: str | None, options: Mapping[str, Any]) -> str:
@@ -48,9 +66,12 @@ def _write_shell(verb: str, source: object, query: str | None, options: Mapping[
         if isinstance(value, Mapping):
             named = cast("Mapping[object, object]", value).items()
             values = [f"{key}={_write_value(each)}" for key, each in named]
+        elif isinstance(value, list):
+            values = [",".join(map(str, cast("list[object]", value)))]
         else:
             text = str(value)
-            is_pair = name in ("score", "prediction") and "=" in text
+            # A word before = would be the name of a model.
+            is_pair = name in ("score", "prediction") and re.match(r"[^=<>!]*[^=<>!\s]=\S", text)
             values = [f"{name}={text}" if is_pair else text]
         for each in values:
             words += [f"--{name}", each]
@@ -127,21 +148,56 @@ def write_commands(
     if data.maybe_label and is_shell:
         words = _write_shell("inspect", source, query, {**options, "label": data.maybe_label})
         return [(f"if {data.maybe_label} is the label", words)]
-    if not data.is_counts and not (data.label and (data.scores or data.predictions)):
-        return []
-    options |= _list_options(data, has_missing=has_missing)
-    if con is not None:
-        options["con"] = _Name("con")
+    more = {} if con is None else {"con": _Name("con")}
     write = partial(_write_shell, "evaluate") if is_shell else _write_evaluation
-    return [(what, write(source, query, {**options, **more})) for what, more in _list_looks(data)]
+    commands: list[tuple[str, str]] = []
+    is_usual = data.shape is None or data.shape.is_open
+    if data.is_counts or (is_usual and data.label and (data.scores or data.predictions)):
+        usual = options | _list_options(data, has_missing=has_missing) | more
+        commands += [(what, write(source, query, usual | look)) for what, look in _list_looks(data)]
+    for look in data.shape.looks if data.shape is not None else ():
+        if _LACKING & look.options.keys():
+            continue
+        given = options | _list_look_options(data, look, has_missing=has_missing) | more
+        if look.verb == "inspect":
+            shell = _write_shell("inspect", source, query, given)
+            python = _write_python(source, query, given).replace("scan", "inspect", 1)
+            commands.append((look.what, shell if is_shell else python))
+        elif look.query is None:
+            commands.append((look.what, write(source, query, given)))
+        elif is_shell and (file := _find_one_file(source, options)):
+            text = look.query.format(write_literal(file))
+            commands.append((look.what, _write_shell("evaluate", None, text, given)))
+    return commands
+
+
+def _list_look_options(data: Inspection, look: Look, *, has_missing: bool) -> dict[str, Any]:
+    """Return the arguments of an evaluation of a shape, with the user's condition."""
+    options = dict(look.options)
+    if look.verb == "inspect":
+        return options
+    if data.where is not None:
+        own = options.get("where")
+        options["where"] = data.where if own is None else f"({data.where}) AND ({own})"
+    if has_missing:
+        options["nulls"] = "drop"
+    return options
+
+
+def _find_one_file(source: object, options: Mapping[str, Any]) -> str | None:
+    """Return the path of a source that DuckDB reads by its name alone."""
+    path = str(source)
+    is_plain = Path(path).is_file() and path.endswith((".csv", ".parquet", ".jsonl"))
+    return path if is_plain and not options else None
 
 
 def _write_evaluation(source: object, query: str | None, options: Mapping[str, Any]) -> str:
     """Return the Python call for the options of ``sqleval evaluate``."""
     bound = {name: each for name, each in options.items() if name not in _OF_EVALUATE}
-    metric = f'"{options["metric"]}"' if "metric" in options else ""
-    worst = ", worst_first=True" if "worst-first" in options else ""
-    return f"{_write_python(source, query, bound)}.evaluate({metric}{worst}).collect()"
+    given = [f'"{options["metric"]}"'] if "metric" in options else []
+    given += ["worst_first=True"] if "worst-first" in options else []
+    given += [f"{name}={options[name]!r}" for name in ("ci", "cluster") if name in options]
+    return f"{_write_python(source, query, bound)}.evaluate({', '.join(given)}).collect()"
 
 
 class _Name(str):

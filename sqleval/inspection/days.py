@@ -7,8 +7,8 @@ from math import sqrt
 
 from sqleval.common.columns import Column
 from sqleval.common.sql_text import write_name
-from sqleval.inspection.choosing import Inspection
 from sqleval.inspection.columns import Facts, read_rows
+from sqleval.inspection.data import Inspection
 from sqleval.inspection.findings import Finding, format_share, list_first, problem
 
 #: A day is reported if its share is lower by this many standard errors and this part of the usual.

@@ -9,8 +9,8 @@ from typing import NamedTuple
 from sqleval.common.columns import Column, is_number
 from sqleval.common.sql_text import quote, write_literal, write_scalar
 from sqleval.engines.embedded import embedded
-from sqleval.inspection.choosing import Inspection
 from sqleval.inspection.columns import read_rows
+from sqleval.inspection.data import Inspection
 from sqleval.inspection.findings import Finding, format_number, format_share, list_first, problem
 from sqleval.sources.files import open_files
 from sqleval.sources.source import Source

@@ -11,9 +11,10 @@ from sqleval.engines.embedded import embedded
 from sqleval.errors import EngineError, RequestError
 from sqleval.frontend.computing import Described, compute_roles, find_reason
 from sqleval.inspection import checks
-from sqleval.inspection.choosing import Inspection, choose_roles, list_named_columns
+from sqleval.inspection.choosing import choose_roles
 from sqleval.inspection.columns import describe_column, describe_columns
 from sqleval.inspection.command import write_commands
+from sqleval.inspection.data import Inspection, list_named_columns
 from sqleval.inspection.days import check_days
 from sqleval.inspection.files import compare_files, describe_all_files
 from sqleval.inspection.findings import Finding, problem

@@ -1,11 +1,11 @@
 """Reads class and model of a score from the names of columns."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 
 def match_classes(classes: Sequence[str], columns: Sequence[str]) -> dict[str, str]:
-    """Return the column of each class, if all names share a prefix and a suffix.
+    """Return the column of each class, if all names share a prefix and a suffix, or have none.
 
     Examples
     --------
@@ -14,15 +14,26 @@ def match_classes(classes: Sequence[str], columns: Sequence[str]) -> dict[str, s
     """
     folded = {column.lower(): column for column in columns}
     words = [re.sub(r"\W+", "_", each.lower()) for each in classes]
+    if not words or not words[0]:
+        return {}
     for name in folded:
-        at = name.find(words[0]) if words and words[0] else -1
-        if at < 0:
-            continue
-        before, after = name[:at], name[at + len(words[0]) :]
-        class_columns = [f"{before}{word}{after}" for word in words]
-        if (before or after) and all(each in folded for each in class_columns):
-            return {each: folded[want] for each, want in zip(classes, class_columns, strict=True)}
+        for match in re.finditer(re.escape(words[0]), name):
+            before, after = name[: match.start()], name[match.end() :]
+            wanted = [f"{before}{word}{after}" for word in words]
+            if all(each in folded for each in wanted):
+                return {each: folded[want] for each, want in zip(classes, wanted, strict=True)}
     return {}
+
+
+def list_class_names(classes: Iterable[object]) -> list[str]:
+    """Return the names of classes in columns: a whole number stored as 2.0 is 2.
+
+    Examples
+    --------
+    >>> list_class_names([2.0, 1, "low"])
+    ['2', '1', 'low']
+    """
+    return [str(int(c)) if isinstance(c, float) and c.is_integer() else str(c) for c in classes]
 
 
 def match_models(classes: Sequence[str], columns: Sequence[str]) -> dict[str, dict[str, str]]:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Container, Mapping, Sequence
 from datetime import date
+from functools import cache, lru_cache
 from typing import Literal, NamedTuple
 
 from sqleval.catalog.roles import ROLES, VALUES
@@ -11,6 +12,10 @@ from sqleval.inspection.columns import Facts
 
 #: A column with more values than this is neither classes nor useful slices.
 MOST_CLASSES, MOST_SLICES = 50, 50
+#: A longer text is no class.
+_LONGEST_CLASS = 60
+#: A score of more whole numbers is probably a feature, such as credit_score.
+_MOST_GRADES = 20
 _CLASSES = TEXTS | frozenset[Kind]({"boolean", "integer"})
 _KEYS = WHOLE | frozenset[Kind]({"text", "uuid"})
 
@@ -42,6 +47,17 @@ def _makes_groups(facts: Facts) -> bool:
     return facts.name == facts.name.strip() and 2 <= facts.distinct <= min(most, facts.present // 2)
 
 
+def _is_free_text(facts: Facts) -> bool:
+    """Whether a column holds sentences, or texts of which most are in one row only."""
+    if facts.column.kind != "text" or facts.low is None:
+        return False
+    ends = (facts.low, facts.high)
+    if max(map(len, ends)) > _LONGEST_CLASS:
+        return True
+    are_sentences = all(len(each.split()) > 2 for each in ends)
+    return 2 * facts.distinct > facts.present and (facts.present >= 20 or are_sentences)
+
+
 #: The tests of a column's values that rules can use.
 TESTS: Mapping[str, Callable[[Facts], bool]] = {
     "two values": lambda f: f.has_two_values,
@@ -54,6 +70,12 @@ TESTS: Mapping[str, Callable[[Facts], bool]] = {
     "numbers or classes": lambda f: f.low is not None and f.column.kind in NUMBERS | _CLASSES,
     "texts": lambda f: f.column.kind in TEXTS,
     "lists": lambda f: f.column.kind in VALUES["list"].kinds,
+    "dates": holds_times,
+    "truth values": lambda f: f.column.kind == "boolean" and f.has_two_values,
+    "numbers or truth values": lambda f: f.low is not None
+    and (f.column.kind in NUMBERS or f.column.kind == "boolean"),
+    "few whole numbers": lambda f: f.column.kind in WHOLE and 2 < f.distinct <= _MOST_GRADES,
+    "free text": _is_free_text,
     "training and test": lambda f: {f.low, f.high} <= {*ROLES["role"].allowed},
     "groups": _makes_groups,
     "times": is_probable_time,
@@ -83,6 +105,11 @@ _SCORE = _compile(
 )
 #: Names of scores that may be whole numbers; longer names are features, such as credit_score.
 _BARE_SCORE = _compile(r"scores?|y_score|margin|logit")
+#: Names of scores in few grades.
+_GRADE = _compile(
+    r"(.*_)?(scores?|ratings?|grades?|points|risk|deciles?)(_?(level|group|score|class))?|"
+    r"(decile|risk)_.*"
+)
 _PREDICTION = _compile(
     r"(y_?)?(pred|predicted|prediction|predictions|hat)(_.*)?|decision|decided|forecast(_.*)?|"
     r".*_(pred|predicted|prediction|hat|forecast)"
@@ -110,9 +137,10 @@ class Rule(NamedTuple):
         The tests that their values must pass: keys of `TESTS`.
     reason : str
         The reason, with ``{}`` for a description of the values.
-    takes : {"first", "all", "alone", "none"}
+    takes : {"first", "all", "alone", "maybe", "none"}
         Whether the role goes to the first of these columns, to all of them, to one only if there is
-        just one, or to none of them, whatever later rules say.
+        just one, to none of them but they are named as alternatives, or to none of them, whatever
+        later rules say.
     is_other : bool
         Whether the columns are named as alternatives to a chosen column.
     """
@@ -121,37 +149,42 @@ class Rule(NamedTuple):
     names: re.Pattern[str] | None
     values: tuple[str, ...] = ()
     reason: str = "{}"
-    takes: Literal["first", "all", "alone", "none"] = "first"
+    takes: Literal["first", "all", "alone", "maybe", "none"] = "first"
     is_other: bool = True
 
     def meets(self, facts: Facts, predicted: Container[str]) -> bool:
         """Whether a column meets the rule by its name and values."""
-        name = facts.name
-        is_named = self.names.fullmatch(name) if self.names else name.lower() in predicted
+        if self.names is None:
+            is_named = facts.name.lower() in predicted
+        else:
+            is_named = self.names is _ANY or self.names.fullmatch(facts.name)
         return bool(is_named) and all(TESTS[each](facts) for each in self.values)
 
 
-_LIKE_A_LABEL, _THE_ONLY = "{}; named like a label", "{}; the only such"
+_LIKE_A_LABEL, THE_ONLY = "{}; named like a label", "{}; the only such"
 _MEAN = "a metric with average='macro' is the mean over its values"
 RULES = (
     Rule("label", _PREDICTION, takes="none"),
-    *(Rule("label", _ANY, (values,), takes="none") for values in ("times", "lists")),
+    *(Rule("label", _ANY, (values,), takes="none") for values in ("dates", "lists", "free text")),
     Rule("label", _LABEL, ("two values",), _LIKE_A_LABEL),
     Rule("label", _LABEL, (), _LIKE_A_LABEL),
     Rule("label", None, (), "{}; a prediction has its name"),
     Rule("label", _OUTCOME, ("two values",), "{}; named like an outcome"),
     Rule("label", _LIKE_LABEL, ("two values",), _LIKE_A_LABEL),
-    Rule("label", _ANY, ("0 and 1",), _THE_ONLY, takes="alone"),
+    Rule("label", _ANY, ("0 and 1",), THE_ONLY, takes="alone"),
     Rule("label", _LIKE_LABEL, (), _LIKE_A_LABEL),
-    Rule("label", _ANY, ("two values",), _THE_ONLY, takes="alone", is_other=False),
+    Rule("label", _ANY, ("two values",), THE_ONLY, takes="alone", is_other=False),
     # Scores in 0 .. 1 go before others with such names, for example logits of the same model.
     *(Rule("score", names, takes="none") for names in (_WEIGHT, _QUERY)),
     Rule("score", _SCORE, ("0 .. 1",), takes="all", is_other=False),
     Rule("score", _SCORE, ("fractions", "not two values"), is_other=False),
     Rule("score", _BARE_SCORE, ("numbers", "not two values"), is_other=False),
     Rule("score", _PREDICTION, ("0 .. 1",), takes="all", is_other=False),
+    Rule("score", _GRADE, ("few whole numbers",), "{}; whole numbers, named like a score"),
     Rule("score", _ANY, ("0 .. 1",)),
+    Rule("score", _SCORE, ("numbers", "not two values"), takes="maybe"),
     Rule("text of a score", _SCORE, ("texts",)),
+    Rule("prediction", _PREDICTION, ("free text",), takes="none"),
     Rule("prediction", _PREDICTION, ("numbers or classes",), takes="all"),
     Rule("weight", _WEIGHT, ("numbers", "0 or more")),
     Rule("key", _KEY, ("one a row",)),
@@ -180,16 +213,33 @@ class Candidates(NamedTuple):
     reason: str = "{}"
 
 
+@cache
+def _compile_all() -> re.Pattern[str]:
+    """Return the pattern of the names that any rule asks for."""
+    patterns = {rule.names.pattern for rule in RULES if rule.names not in (None, _ANY)}
+    return _compile("|".join(sorted(patterns)))
+
+
+@lru_cache(maxsize=16_384)
+def _is_named(name: str) -> bool:
+    """Whether any rule asks for this name; most columns of a wide table have none of them."""
+    return _compile_all().fullmatch(name) is not None
+
+
 def find(role: str, facts: Sequence[Facts]) -> Candidates:
     """Return the columns of a role, chosen by the first rule that some column meets."""
     predicted = {_PREDICTED.sub("", f.name.lower()) for f in facts if _PREDICTION.fullmatch(f.name)}
     left, chosen, others = list(facts), Candidates(), dict[str, Facts]()
+    named = {f.name for f in facts if _is_named(f.name)}
     for rule in (each for each in RULES if each.role == role):
-        meet = [f for f in left if rule.meets(f, predicted)]
+        among = left if rule.names in (None, _ANY) else [f for f in left if f.name in named]
+        meet = [f for f in among if rule.meets(f, predicted)]
         if rule.takes == "none":
-            left = [f for f in left if not rule.meets(f, predicted)]
+            names = {f.name for f in meet}
+            left = [f for f in left if f.name not in names]
             continue
-        if meet and not chosen.columns and (rule.takes != "alone" or len(meet) == 1):
+        is_clear = rule.takes != "maybe" and (rule.takes != "alone" or len(meet) == 1)
+        if meet and not chosen.columns and is_clear:
             chosen = Candidates(meet if rule.takes == "all" else meet[:1], reason=rule.reason)
         if rule.is_other or not chosen.columns:
             others.update((f.name, f) for f in meet)
@@ -199,4 +249,19 @@ def find(role: str, facts: Sequence[Facts]) -> Candidates:
 
 def is_named_score(facts: Facts) -> bool:
     """Whether a column has the name of a score or of a prediction."""
-    return bool(_SCORE.fullmatch(facts.name) or _PREDICTION.fullmatch(facts.name))
+    return bool(_SCORE.fullmatch(facts.name)) or is_named_prediction(facts)
+
+
+def is_named_prediction(facts: Facts) -> bool:
+    """Whether a column has the name of a prediction."""
+    return bool(_PREDICTION.fullmatch(facts.name))
+
+
+def is_named_label(facts: Facts) -> bool:
+    """Whether a column has the name of a label."""
+    return bool(_LABEL.fullmatch(facts.name) or _LIKE_LABEL.fullmatch(facts.name))
+
+
+def is_key(facts: Facts) -> bool:
+    """Whether a column has the name of a key."""
+    return bool(_KEY.fullmatch(facts.name))

@@ -9,7 +9,7 @@ from pathlib import Path
 import yaml
 
 from sqleval.common.imports import advise_install
-from sqleval.inspection.choosing import Inspection
+from sqleval.inspection.data import Inspection
 from sqleval.inspection.inspect import suggest_roles
 from sqleval.inspection.rules import holds_times
 from sqleval.sources.stores import expand_home, is_remote, split_kind

@@ -1,0 +1,192 @@
+"""Shapes with nested values: rows inside of a document, lists of items or labels, vectors."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from sqleval.binding.vectors import Vector, find_vector
+from sqleval.common.sql_text import write_name
+from sqleval.inspection.columns import Facts, read_rows
+from sqleval.inspection.data import Inspection
+from sqleval.inspection.names import list_class_names
+from sqleval.inspection.shape import Look, Shape, compile_names, write_value
+
+_RECOMMENDED = compile_names(
+    r"recommended(_.*)?|recommendations?|top_?k|top_?\d+|retrieved(_.*)?|ranked(_.*)?|ranking|"
+    r"candidates|suggested|(.*_)?recs"
+)
+_TAKEN = compile_names(
+    r"bought|purchased|purchases|relevant(_.*)?|clicked|consumed|viewed|watched|liked|(.*_)?bought"
+)
+_PREDICTED = compile_names(r"(.*_)?(pred(icted|ictions?|s)?|y_?pred)(_.*)?")
+_TRUE = compile_names(r"(.*_)?(y_?true|labels?|truth|true|targets?|tags|actuals?|gold)(_.*)?")
+_VECTOR = compile_names(
+    r"(.*_)?(probability|probabilities|probs?|probas?|y_?prob(a)?|predict_proba|softmax|scores?)"
+)
+#: The longest list of which the first items are compared.
+_MOST_ITEMS = 20
+
+
+def list_fields(type_: str) -> dict[str, str]:
+    """Return the fields of a struct type and their types; none for another type.
+
+    Examples
+    --------
+    >>> list_fields('STRUCT(correct BIGINT, "a, b" STRUCT(c DOUBLE[]))')
+    {'correct': 'BIGINT', 'a, b': 'STRUCT(c DOUBLE[])'}
+    >>> list_fields("BIGINT[]")
+    {}
+    """
+    if not type_.startswith("STRUCT(") or not type_.endswith(")"):
+        return {}
+    parts, depth, is_quoted, part = list[str](), 0, False, ""
+    for char in type_[7:-1]:
+        is_quoted ^= char == '"'
+        depth += 0 if is_quoted else (char in "([") - (char in ")]")
+        if char == "," and not depth and not is_quoted:
+            parts.append(part.strip())
+            part = ""
+        else:
+            part += char
+    fields: dict[str, str] = {}
+    for each in [*parts, part.strip()]:
+        if each.startswith('"'):
+            name, _, kind = each[1:].replace('""', "\0").partition('"')
+            fields[name.replace("\0", '"')] = kind.strip()
+        else:
+            name, _, kind = each.partition(" ")
+            fields[name] = kind
+    return fields
+
+
+def _find_rows_inside(type_: str, path: str) -> str | None:
+    """Return the path of a list of rows in a document."""
+    if type_.endswith("[]") and (type_.startswith("STRUCT(") or type_.endswith("][]")):
+        return path
+    for name, kind in list_fields(type_).items():
+        if found := _find_rows_inside(kind, f"{path}.{name}"):
+            return found
+    return None
+
+
+def find_nested_rows(data: Inspection, facts: Sequence[Facts]) -> Shape | None:
+    """Find rows inside of JSON documents, of which each file has one."""
+    is_json = data.source.text_reader.startswith("read_json")
+    if not is_json or data.rows > max(len(data.source.files), 1):
+        return None
+    for f in facts:
+        if path := _find_rows_inside(f.column.type, f.name):
+            look = Look(f"the rows in {path}", {"rows": path}, verb="inspect")
+            reason = f"each file is one document, and its rows lie in {path}"
+            return Shape("nested rows", (f.name,), reason, f"--rows {path}", [look])
+    return None
+
+
+def find_lists(data: Inspection, facts: Sequence[Facts]) -> Shape | None:
+    """Find two columns of lists: recommended and taken items, or predicted and true labels."""
+    lists = [f for f in facts if f.column.type.endswith("[]") and not _is_vector(f)]
+    items = next((f for f in lists if _RECOMMENDED.fullmatch(f.name)), None)
+    taken = next((f for f in lists if _TAKEN.fullmatch(f.name)), None)
+    predicted = next((f for f in lists if _PREDICTED.fullmatch(f.name)), None)
+    true = next((f for f in lists if f is not predicted and _TRUE.fullmatch(f.name)), None)
+    if items and (relevant := taken or true):
+        return _describe_top_k(data, items, relevant)
+    if predicted and taken:
+        return _describe_top_k(data, predicted, taken)
+    if predicted and true:
+        sets = _describe_label_sets(data, predicted, true)
+        ranked = _describe_top_k(data, predicted, true)
+        are_words = predicted.column.type.startswith("VARCHAR")
+        return sets if are_words or ranked is None else _join_readings(sets, ranked)
+    return None
+
+
+def _join_readings(first: Shape, second: Shape) -> Shape:
+    """Return a shape that has two readings."""
+    return Shape(
+        f"{first.name} or {second.name}", first.columns, f"{first.reason}; or {second.reason}",
+        "it is not clear whether the order of a list has a meaning",
+        [*first.looks, *second.looks],
+    )  # fmt: skip
+
+
+def _is_vector(facts: Facts) -> bool:
+    return facts.column.type.startswith(("DOUBLE", "FLOAT", "DECIMAL", "STRUCT"))
+
+
+def _describe_top_k(data: Inspection, items: Facts, taken: Facts) -> Shape | None:
+    ((longest,),) = read_rows(data.source, f"MAX(LEN({items.value}))", [items.name])
+    k = min(longest or 0, _MOST_ITEMS)
+    if not k:
+        return None
+    first, second = write_name(items.name), write_name(taken.name)
+    hits = [f"CAST(list_contains({second}, {first}[{i}]) AS INTEGER)" for i in range(1, k + 1)]
+    total = " + ".join(f"COALESCE({hit}, 0)" for hit in hits)
+    looks = [
+        Look(f"precision at {k}", {"value": f"({total}) / {k}.0", "metric": "mean", "ci": 0.95}),
+        Look("the share of rows with a hit", {
+            "value": f"list_has_any({first}, {second})", "metric": "mean", "ci": 0.95,
+        }),
+    ]  # fmt: skip
+    reason = f"a list of up to {longest} items in order, and a list of relevant ones"
+    advice = "NDCG of lists is still to come; now: precision and hits"
+    return Shape("top-k lists", (items.name, taken.name), reason, advice, looks)
+
+
+def _describe_label_sets(data: Inspection, predicted: Facts, true: Facts) -> Shape:
+    inside = f"(SELECT UNNEST({true.value}) AS value FROM {data.source.relation} AS s)"
+    tail = " WHERE s.value IS NOT NULL GROUP BY 1 ORDER BY COUNT(*) DESC, 1 LIMIT 3"
+    rows = read_rows(replace(data.source, relation=inside), "s.value", [true.name], tail)
+    looks = [
+        Look(f"the label {value}", {
+            "label": f"list_contains({write_name(true.name)}, {write_value(value)})",
+            "prediction": f"list_contains({write_name(predicted.name)}, {write_value(value)})",
+        })
+        for (value,) in rows
+    ]  # fmt: skip
+    advice = "F1 by sample is still to come; now: each label by itself"
+    reason = "a list of true labels and a list of predicted ones"
+    return Shape("sets of labels", (true.name, predicted.name), reason, advice, looks)
+
+
+def find_class_vector(data: Inspection, facts: Sequence[Facts]) -> tuple[Facts, Vector] | None:
+    """Return the column of lists, arrays or structs that have a score for each class."""
+    for f in facts:
+        vector = find_vector(f.name, f.column) if _VECTOR.fullmatch(f.name) else None
+        if vector is not None and len(data.classes) > 1 and _has_each_class(data, f, vector):
+            return f, vector
+    return None
+
+
+def _has_each_class(data: Inspection, facts: Facts, vector: Vector) -> bool:
+    """Whether a vector has as many scores as there are classes, or a field for each class."""
+    if vector.fields:
+        return {*vector.fields} == {*map(str, data.classes)}
+    length = vector.write_length("duckdb")
+    ((low, high),) = read_rows(data.source, f"MIN({length}), MAX({length})", [facts.name])
+    return low == high == len(data.classes)
+
+
+def describe_vector(
+    data: Inspection, label: Facts, scores: Facts, vector: Vector, prediction: Facts | None
+) -> Shape:
+    """Return the shape of class scores in one column, with the evaluations to run."""
+    classes = [*data.classes]
+    given = {
+        "label": label.name,
+        "score": scores.name,
+        "prediction": None if prediction is None else prediction.name,
+        "positive": data.positive,
+        "task": None if len(classes) == 2 else "multiclass",
+    }
+    options = {name: value for name, value in given.items() if value is not None}
+    names = tuple(f.name for f in (label, scores, prediction) if f is not None)
+    reason = f"{scores.name} has {len(classes)} class scores in each row"
+    name, places = "class scores in one column", [*range(len(classes))]
+    if {*classes} == {*places} or vector.fields:
+        return Shape(name, names, reason, looks=[Look("all rows", options)])
+    orders = {"in order, as scikit-learn has them": list_class_names(sorted(classes))}
+    if all(isinstance(each, str) for each in classes):
+        orders["by frequency, as Spark's StringIndexer has them"] = [*map(str, classes)]
+    looks = [Look(f"classes {what}", {**options, "classes": each}) for what, each in orders.items()]
+    advice = "the order of the classes is not known: --classes A,B,C"
+    return Shape(name, names, reason, advice, looks)
