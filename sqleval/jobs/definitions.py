@@ -14,6 +14,7 @@ from typing import Any, cast
 import polars as pl
 from pydantic_core import to_json
 
+from sqleval.binding.expressions import is_expression, list_texts
 from sqleval.binding.lookup import list_names
 from sqleval.binding.model_columns import has_classes_of_models
 from sqleval.catalog import find_sql_folder, request
@@ -48,6 +49,7 @@ def _read_arrival_roles(job: Job) -> dict[str, Any]:
     # Long rows are counted as they are.
     names = ("weight", "counts", "threshold", "where", "nulls")
     roles: dict[str, Any] = {name: getattr(job, name) for name in names}
+    roles |= {"classes": job.classes} if job.classes is not None else {}
     if job.score is not None:
         return roles | {"score": _number_columns(job.score), "task": "binary", "expected": True}
     named = job.prediction
@@ -132,26 +134,25 @@ def list_slice_sets(job: Job) -> set[tuple[frozenset[str], str]]:
 
 
 def write_expressions(job: Job) -> str:
-    """Return the SQL of a job: its query, its condition, and the expressions of slice keys."""
-    return "\n".join([job.query or "", job.where or "", *job.expressions.values()])
+    """Return the SQL of a job: its query, its condition, and the expressions of keys and roles."""
+    # The dot of a field is no operator, as the name of a column may also have it.
+    roles = [text for text in _list_roles(job) if "." in text or is_expression(text)]
+    return "\n".join([job.query or "", job.where or "", *job.expressions.values(), *roles])
+
+
+def _list_roles(job: Job) -> list[str]:
+    """Return the columns and expressions of all roles."""
+    named = [getattr(job, name) for name in list_arguments() if name in Job.model_fields]
+    return [text for each in named for text in list_texts(each)]
 
 
 def list_columns(job: Job) -> list[str]:
     """Return the columns on which the values of a job depend, and the words in its SQL."""
     texts: list[str] = [job.period.column, *(key for keys in job.key_sets for key in keys)]
-    for role in (name for name in list_arguments() if name in Job.model_fields):
-        texts += _list_texts(getattr(job, role))
+    texts += _list_roles(job)
     on = [*job.labels.keys] if job.labels else []
-    on += [*_list_texts(job.long), *list_names(job.key, "key")]
+    on += [*list_texts(job.long), *list_names(job.key, "key")]
     return list(dict.fromkeys([*texts, *on, *re.findall(r"\w+", write_expressions(job))]))
-
-
-def _list_texts(named: Any) -> list[str]:
-    """Return the columns that a role names, by model or class where it is a mapping."""
-    if isinstance(named, dict):
-        values = cast("dict[Any, Any]", named).values()
-        return [text for each in values for text in _list_texts(each)]
-    return [named] if named else []
 
 
 def write_period_text(job: Job) -> str:
@@ -298,7 +299,7 @@ def _list_possible_tasks(job: Job) -> list[tuple[Job, tuple[Request, ...]]]:
         tasks = [job.task]
     elif job.qid is not None:
         tasks = ["ranking"]
-    elif has_classes_of_models(job.score):
+    elif has_classes_of_models(job.score) or len(job.classes or ()) > 2:
         tasks = ["multiclass"]
     elif job.score is not None or job.positive is not None:
         tasks = ["binary"]

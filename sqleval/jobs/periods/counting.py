@@ -13,6 +13,7 @@ from sqleval.binding.lookup import find_column
 from sqleval.common.sql_text import quote, write_literal
 from sqleval.engines.embedded import embedded
 from sqleval.errors import RequestError, SqlevalError
+from sqleval.frontend.computing import Described, compute_roles, describe
 from sqleval.history.store import FILES
 from sqleval.jobs.file.model import Job
 from sqleval.jobs.periods.compaction import restore_rewritten_files
@@ -113,17 +114,9 @@ def _count_labels(
             job, list(by_path), "_sqleval_labels", lake.find_snapshot("labels"), "labels"
         )
         source, period = open_with_period(job, paths, lake.find_snapshot("source"))
-        labels, columns = embedded().describe(labels)
-        source, source_columns = embedded().describe(source)
-        pairs = [
-            (
-                find_column(source_columns, key, "labels.on", source.label),
-                find_column(columns, key, "labels.on", labels.label),
-            )
-            for key in on
-        ]
-        keys = [write_keys(*pair, ("s", "l")) for pair in pairs]
-        equal = " AND ".join(f"{left} = {right}" for left, right in keys)
+        rows_and_labels = describe(source, labels, embedded())
+        both = compute_roles(rows_and_labels, {"label": job.label}, embedded())
+        source, labels, columns = both.source, both.labels or labels, both.late or {}
         values = [name for name in columns if name == job.label]
         label = f"l.{quote(values[0])}" if values else "1"
         names = list(dict.fromkeys([*on, job.period.column]))
@@ -133,7 +126,7 @@ def _count_labels(
         counts = embedded().rows(
             f"SELECT l.{FILE}, CAST({period} AS VARCHAR), COUNT(*), COUNT({label}), {version} "
             f"FROM {rows} AS s "
-            f"JOIN {labels.relation} AS l ON {equal} WHERE {period} {condition} "
+            f"JOIN {labels.relation} AS l ON {_match_keys(both, on)} WHERE {period} {condition} "
             f"GROUP BY l.{FILE}, {period} ORDER BY 1, 2",
             {}, [source, labels],
             source.objects(names)
@@ -153,6 +146,20 @@ def _count_labels(
         _create_row(job, "labels", by_path[path], rows_hash, period=name, rows=n, labelled=labelled)
         for path, name, n, labelled, rows_hash in counts
     ]
+
+
+def _match_keys(both: Described, on: Sequence[str]) -> str:
+    """Return the condition that joins rows ``s`` and late labels ``l`` by their keys."""
+    late = both.labels or both.source
+    pairs = (
+        (
+            find_column(both.columns, key, "labels.on", both.source.label),
+            find_column(both.late or {}, key, "labels.on", late.label),
+        )
+        for key in on
+    )
+    keys = (write_keys(*pair, ("s", "l")) for pair in pairs)
+    return " AND ".join(f"{left} = {right}" for left, right in keys)
 
 
 def _write_list(periods: Iterable[str]) -> str:

@@ -8,6 +8,7 @@ from typing import Any, cast
 import polars as pl
 
 from sqleval.binding.binding import Binding, list_columns_read
+from sqleval.binding.expressions import find_expression, parse_role
 from sqleval.binding.lookup import find_column
 from sqleval.binding.model_columns import has_classes_of_models
 from sqleval.catalog.roles import must_be_finite, name_argument
@@ -53,7 +54,8 @@ def count_arrived_rows(job: Job, predictions: Predictions) -> pl.DataFrame:
     counts = counts.cast({key: predictions.key_types[key] for key in binding.key_names})
     if has_classes_of_models(job.score):
         counts = _name_models(counts, cast("dict[Any, dict[Any, str]]", job.score))
-    elif has_several_classes(job.task) and binding.models:  # a score per class, not several models
+    elif binding.models and (has_several_classes(job.task) or isinstance(job.score, str)):
+        # Each class has a score, perhaps in one column; they are not several models.
         counts = counts.drop("model").unique(maintain_order=True)
     return counts.with_columns(
         metric=pl.lit("rows"), value=pl.col("n").cast(pl.Float64), n_dropped=pl.lit(0, pl.Int64),
@@ -79,7 +81,10 @@ def _check_other_columns(job: Job, predictions: Predictions) -> None:
     also += [("labels.on", key) for key in (job.arrival.keys if job.arrival else ())]
     source, columns = predictions.engine.describe(predictions.source)
     for role, name in also:
-        find_column(columns, name, role, source.label)
+        if find_expression(name, columns) is None:
+            find_column(columns, name, role, source.label)
+        else:
+            parse_role(name, columns, source.label, role)
 
 
 def _write_tests(

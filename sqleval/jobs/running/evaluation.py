@@ -85,14 +85,16 @@ def _evaluate_predictions(
 def _write_slices_by_set(frame: pl.DataFrame, binding: Binding, period: str) -> pl.DataFrame:
     """Return a result with the column ``slice``, which has the keys of each row's set."""
     also = ["class"] if "class" in frame.columns else []
+    # The number of rows before labels is not by class.
+    present = [key for key in binding.key_names if key in frame.columns]
     if not binding.sets:
-        names = [key for key in binding.key_names if key != period]
+        names = [key for key in present if key != period]
         return frame.with_columns(slice=write_slices(frame, [*names, *also]))
     keys = {column.name for column in binding.by}
     parts: list[pl.DataFrame] = []
     for set_keys in binding.sets:
         other = [period, "by", *keys.difference(set_keys)]
-        names = [key for key in binding.key_names if key not in other]
+        names = [key for key in present if key not in other]
         part = frame.filter(pl.col("by") == name_set(set_keys))
         parts.append(part.with_columns(slice=write_slices(part, [*names, *also])))
     return pl.concat(parts)
