@@ -14,6 +14,7 @@ from sqleval.common.imports import import_optional
 from sqleval.errors import SourceError
 from sqleval.sources.formats import PARQUET
 from sqleval.sources.lake.tables import find_table_kind
+from sqleval.sources.reading import split_format
 from sqleval.sources.stores import is_remote
 
 #: Spark's format and options by the ending of a path; a folder without one holds Parquet files.
@@ -37,7 +38,8 @@ def _find_ending(path: str) -> str:
 
 def is_path(text: str) -> bool:
     """Whether a text is a path or URL, rather than a table's name."""
-    return "/" in text or "\\" in text or bool(_find_ending(text))
+    is_named = bool(split_format(text)[0])
+    return is_named or "/" in text or "\\" in text or bool(_find_ending(text))
 
 
 def _get_reader(session: Any, path: str) -> Any:
@@ -58,6 +60,10 @@ def read_paths(session: Any, paths: Sequence[str]) -> Any:
     if len(paths) == 1 and kind in _LOGS:
         return session.read.format(kind).load(place)
     for path in paths:
+        if split_format(path)[0]:
+            raise SourceError(
+                f"{path!r}: Spark reads files by their endings, not by a prefix; leave engine= out"
+            )
         kind, _ = find_table_kind(path)
         if kind == "ducklake":
             raise SourceError(f"Spark reads no DuckLake, and {path!r} is one; leave engine= out")
