@@ -12,7 +12,7 @@ from sqleval.sources.source import Source
 _ROWS = 1000
 #: Texts that stand for a missing value, in lower case.
 _MISSING = frozenset(
-    {"", "-", ".", "?", "na", "n/a", "#n/a", "nan", "nil", "null", "none", "missing"}
+    {"", "-", ".", "?", "na", "n/a", "#n/a", "nan", "nil", "null", "\\n", "none", "missing"}
 )
 _DECIMAL_COMMA = r"[+-]?\d*,\d+"
 #: Patterns of texts, and SQL that converts such a text ``{}`` to a number.

@@ -150,6 +150,10 @@ def test_texts_with_signs_advise_what_to_do(tmp_path: Path) -> None:
     path = write(tmp_path / "b.csv", "y;p\n1;0,9\n0;0,125\n")
     with pytest.raises(RequestError, match=r"csv=\{'decimal': ','\} \(--csv decimal=,\)"):
         sqleval.scan(path, label="y", score="p")
+    path = write(tmp_path / "d.csv", "y;p\n1;0,9\n0;NA\n1;\\N\n")
+    advice = r"csv=\{'decimal': ',', 'na': 'NA\|\\\\N'\} \(--csv decimal=, --csv na='NA\|\\N'\)"
+    with pytest.raises(RequestError, match=advice):
+        sqleval.scan(path, label="y", score="p")
     path = write(tmp_path / "c.csv", "y;p\n1;0.9\n0;NA\n")
     with pytest.raises(RequestError, match=r"csv=\{'na': 'NA'\} \(--csv na=NA\)"):
         sqleval.scan(path, label="y", score="p")
