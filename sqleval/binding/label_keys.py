@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from sqleval.common.columns import Column
+from sqleval.sources.order import PLACE
 
 
 class Labels(NamedTuple):
@@ -29,6 +30,11 @@ class Labels(NamedTuple):
     def on(self) -> tuple[str, ...]:
         """The names of the keys."""
         return tuple(ours.name for ours, _ in self.pairs)
+
+    @property
+    def is_by_position(self) -> bool:
+        """Whether a row and its label have the same place."""
+        return self.on == (PLACE,)
 
     @property
     def shown(self) -> str:

@@ -85,7 +85,10 @@ def _check_options(nulls: str, labels: Source | None, on: str | Sequence[str] | 
     if nulls not in get_args(Nulls):
         raise RequestError(f"nulls={nulls!r} must be 'error' or 'drop'")
     if (labels is None) != (not on):
-        raise RequestError("labels= and on= go together: the second source, and the key to join by")
+        raise RequestError(
+            "labels= and on= go together: the second source, and the key to join by (or "
+            "by_position=True)"
+        )
 
 
 def _check_counts(

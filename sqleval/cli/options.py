@@ -188,6 +188,11 @@ ROLES = [
         help="With --long: column, or columns, that the rows of a case share.",
     ),
     click.option(
+        "--by-position",
+        is_flag=True,
+        help="Join --labels by place: row 1 has label 1; files must be named one by one.",
+    ),
+    click.option(
         "--common", is_flag=True, help="With --nulls drop: keep only rows that all models have."
     ),
 ]
@@ -349,7 +354,7 @@ def scan_source(roles: Mapping[str, Any]) -> Any:
     if not expected:
         return scan(source, **arguments)
     labelled: Any = True
-    of_labels = {name: arguments.pop(name) for name in ("label", "labels", "on")}
+    of_labels = {name: arguments.pop(name) for name in ("label", "labels", "on", "by_position")}
     if checked_on is not None:
         allow_sources([checked_on])
         # The options of SOURCE do not apply to the labelled rows.
@@ -372,6 +377,7 @@ _UNSUPPORTED: Mapping[str, str] = {
     "timestamp": "name a view of it",
     "long": "create a view with a row per case",
     "key": "create a view with a row per case",
+    "by_position": "the rows of a table have no order",
     "steps": "sqleval does not connect to that engine to run them",
     "plan": "only DuckDB has plans",
     "engine": "sqleval does not connect to that engine; --dialect names its SQL",

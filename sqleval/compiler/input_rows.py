@@ -70,7 +70,8 @@ class RowRelations(InputRelations):
         # With groups and most bins, only one relation reads the rows.
         once = binding.stream or bool(binding.labels)
         is_grouped = self.plan == "groups" or (bins is not None and bins.tolerance is None)
-        once = once and (not is_grouped or binding.has_values)
+        is_by_position = binding.labels is not None and binding.labels.is_by_position
+        once = once and (not is_grouped or binding.has_values or is_by_position)
         hint = "MATERIALIZED" if once else "NOT MATERIALIZED"
         for name, sql in rows.write_source(binding, predicate).items():
             # The rows of a ranking are read twice: for its lists, and for the items of each.

@@ -32,6 +32,17 @@ def write_labels_of_rows(binding: Binding, rows: str) -> str:
     )
 
 
+def write_unequal_counts() -> tuple[str, str, str]:
+    """Return the SQL of the condition that there are not as many rows as labels, and of both."""
+    alone = "FROM _source WHERE _side <> 'both')"
+    side = f"(SELECT MIN(_side) {alone}"
+    most, least = f"(SELECT MAX(_place) {alone}", f"(SELECT MIN(_place) - 1 {alone}"
+    rows, labels = (
+        f"CASE WHEN {side} = '{longer}' THEN {most} ELSE {least} END" for longer in ("row", "label")
+    )
+    return f"{side} IS NOT NULL", rows, labels
+
+
 def count_repeats(labels: Labels, dialect: str) -> str:
     """Return the SQL of the number of labels whose keys stand in an earlier label, too."""
     keys = [write_keys(*pair, ("s", "l"), dialect)[1] for pair in labels.pairs]
@@ -58,6 +69,10 @@ def list_conditions(binding: Binding, predicate: str | None) -> list[str]:
     where, labels = binding.where, binding.labels
     if labels is None:
         return [f"({each})" for each in (where, predicate) if each]
+    if labels.is_by_position:
+        # A row or label without a partner is an error, whatever the conditions.
+        alone = "s._one IS NULL OR l._one IS NULL"
+        return [f"({each} OR {alone})" for each in (where, predicate) if each]
     if not binding.adds_items:
         return [f"({each} OR s._one IS NULL)" for each in (where, predicate) if each]
     # The rows met the condition before the join, and an added item is in a list of such rows. A

@@ -18,7 +18,7 @@ from sqleval.compiler.audit import (
     may_have_others,
     write_wrong_value,
 )
-from sqleval.compiler.late_labels import count_repeats
+from sqleval.compiler.late_labels import count_repeats, write_unequal_counts
 from sqleval.compiler.rows import list_internal_columns, may_be_missing
 
 _DROP = "; nulls='drop' (--nulls drop) leaves them out and counts them"
@@ -283,7 +283,8 @@ def _write_notice(binding: Binding, origin: str) -> str:
     notices = [write_literal(binding.notice)] if binding.notice else []
     notices += [_note_other_types(binding)] if has_other_types(binding) else []
     # The note of a result counts the items that labels add to its lists.
-    notices += [_note_labels(binding, origin)] if binding.labels and not binding.adds_items else []
+    if binding.labels and not (binding.adds_items or binding.labels.is_by_position):
+        notices.append(_note_labels(binding, origin))
     if len(notices) < 2:
         return notices[0] if notices else _NULL_TEXT
     return f"NULLIF(CONCAT_WS('; ', {', '.join(notices)}), '')"
@@ -336,7 +337,11 @@ def write_problems(binding: Binding, checks: DomainChecks, origin: str = "_sourc
         ``_source``, or ``_grouped`` with its counts of rows.
     """
     cases: list[Case] = []
-    if binding.labels:
+    if binding.labels and binding.labels.is_by_position:
+        is_unequal, rows, labels = write_unequal_counts()
+        what = "by_position=True needs a label for each row: the source has "
+        cases.append((is_unequal, concatenate(what, (rows,), " rows, and labels= has ", (labels,))))
+    elif binding.labels:
         again = count_repeats(binding.labels, binding.dialect)
         sentence = concatenate(
             f"labels= repeats keys: on={binding.labels.shown} has ", (again,),

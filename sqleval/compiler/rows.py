@@ -30,6 +30,7 @@ from sqleval.compiler.model_rows import (
     write_role_test,
     write_score_case,
 )
+from sqleval.sources.order import PLACE
 
 #: The SQL of a score outside 0 .. 1.
 OUTSIDE = "score < 0 OR score > 1"
@@ -152,6 +153,8 @@ def write_source(
     rows = f"FROM {binding.relation} AS s"
     if binding.labels:
         rows, items["_side"] = late_labels.write_joined_rows(binding, ctes)
+        if binding.labels.is_by_position:
+            items["_place"] = "COALESCE({0}.{2}, {1}.{2})".format("s", "l", quote(PLACE))
     conditions = late_labels.list_conditions(binding, predicate)
     where = "\nWHERE " + "\n  AND ".join(conditions) if conditions else ""
     ctes["_source"] = select(items or {"_one": "1"}, f"{rows}{_write_copies(binding)}{where}")

@@ -139,6 +139,7 @@ class DuckDB(Engine):
         )  # fmt: skip
         # The cache's key, the files' names and versions, does not determine these.
         kept = {"check": source.check, "is_table": source.is_table}
+        kept |= {"has_order": source.has_order, "keeps_order": source.keeps_order}
         return replace(described, list_matches=source.list_matches, **kept), dict(columns)
 
     def check_condition(self, source: Source, condition: str) -> None:

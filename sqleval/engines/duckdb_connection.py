@@ -231,6 +231,9 @@ def connect(
                 own_cursor.register(name, thing)
             if key_bits:
                 own_cursor.execute(f"SET SESSION perfect_ht_threshold = {key_bits}")
+            keeps_order = any(source.keeps_order for source in sources)
+            if keeps_order and not duckdb.__version__.startswith("1."):  # DuckDB 1 always does
+                own_cursor.execute("SET SESSION preserve_insertion_order = TRUE")
             if not optimize:
                 own_cursor.execute("PRAGMA disable_optimizer")
             yield own_cursor

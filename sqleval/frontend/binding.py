@@ -29,6 +29,7 @@ from sqleval.frontend.predictions import Predictions
 from sqleval.frontend.texts import advise_on_texts
 from sqleval.frontend.vectors import expand_vectors
 from sqleval.sources.frames import load_relation
+from sqleval.sources.order import PLACE, number_rows, take_order
 from sqleval.sources.source import Source
 
 
@@ -52,7 +53,12 @@ def bind_source(
         )
     engine = engine or embedded()
     is_common = roles.get("common", False)
-    roles = {name: value for name, value in roles.items() if name != "common"}
+    is_by_position = roles.get("by_position", False)
+    own = ("common", "by_position")
+    roles = {name: value for name, value in roles.items() if name not in own}
+    if is_by_position:
+        source, labels = _take_orders(source, labels, roles.get("on"), engine)
+        roles["on"] = PLACE
     if engine.dialect != "duckdb" and roles.get("where") is not None:
         portable.check_condition(roles["where"], engine.dialect)
     where, expressions = roles.get("where"), ()
@@ -62,6 +68,10 @@ def bind_source(
     if described.labels is not None:
         source, labels = load_relation(described.source), load_relation(described.labels)
         described = described._replace(source=source, labels=labels)
+    if is_by_position:
+        assert described.labels is not None
+        rows, late = number_rows(described.source), number_rows(described.labels)
+        described = describe(rows, late, engine)
     if "long" in roles:
         described, roles = pivot_long(described, roles, engine)
         where = roles["where"]
@@ -94,6 +104,28 @@ def bind_source(
     if binding.where is not None:
         described, binding = _apply_condition(described, binding, roles["where"], engine)
     return create_predictions(binding, described.source, described.labels, catalogue, engine)
+
+
+def _take_orders(
+    source: Source, labels: Source | None, on: object, engine: Engine
+) -> tuple[Source, Source]:
+    """Return rows and labels that are read in their order, to be joined by position.
+
+    Raises
+    ------
+    RequestError
+        If there are no labels, or also a key, or one of them has no order.
+    """
+    if labels is None or on:
+        raise RequestError(
+            "by_position=True (--by-position) goes with labels= (--labels), and without on= (--on)"
+        )
+    if engine.dialect != "duckdb":
+        raise RequestError(
+            f"by_position=True needs rows in a stated order, and those of {engine.dialect} have "
+            "none; join by a key, on="
+        )
+    return take_order(source), take_order(labels)
 
 
 def _read_exactly(described: Described, binding: Binding, engine: Engine) -> Described:

@@ -50,6 +50,7 @@ def scan(
     key: str | Sequence[str] | None = None,
     labels: object = None,
     on: str | Sequence[str] | None = None,
+    by_position: bool = False,
     expected: bool | Predictions | None = False,
     task: str | None = None,
     query: str | None = None,
@@ -156,6 +157,9 @@ def scan(
         is a query without rows (value 0): ``labels="qrels.csv", on=["qid", "doc"]``. Each query of
         a slice is a list, and gets the items that it lacks; a query without rows has no slice.
         Rows without a label are not judged. For other tasks, only rows with a label count.
+    by_position : bool
+        Join labels by their place instead of a key: row 1 has label 1. Both need equally many rows,
+        in a stated order: of a file, an explicit list of files, or a frame.
     expected : bool or Predictions
         Evaluate two classes before their labels come: a row with score p counts as p positives
         and 1 - p negatives, the expected numbers if the scores are calibrated. With labelled
@@ -247,6 +251,7 @@ def scan(
         "common": common,
         "task": task,
         "on": on,
+        "by_position": by_position,
         "expected": expected is not None and expected is not False,
         **roles,
     }

@@ -1,10 +1,8 @@
 """Opens frames, Arrow objects and DuckDB relations as a source."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from itertools import chain
-from queue import Full, Queue
-from threading import Event, Thread
 from typing import Any
 
 import polars as pl
@@ -18,67 +16,10 @@ from sqleval.sources.arrow_types import (
     convert_table,
     find_unreadable,
 )
-from sqleval.sources.batches import BatchStream
 from sqleval.sources.bounded import read_file_by_file
+from sqleval.sources.lazy_stream import LazyStream
 from sqleval.sources.pruning import write_filter
 from sqleval.sources.source import Source
-
-#: The number of batches of a LazyFrame that are made ahead.
-_BATCHES_AHEAD = 4
-
-
-class _LazyStream(BatchStream):
-    """A LazyFrame as an Arrow stream that DuckDB pulls batch by batch, never collected."""
-
-    def __init__(self, frame: pl.LazyFrame) -> None:
-        pa: Any = import_module("pyarrow")
-        self._frame = frame
-        empty = pl.DataFrame(schema=frame.collect_schema())
-        self.schema: Any = pa.RecordBatchReader.from_stream(empty).schema
-
-    def read_batches(self) -> Iterator[Any]:
-        """Yield the batches that another thread makes; raise the error that ends the thread.
-
-        Not `collect_batches`, whose stream ends as if all rows had been read when Polars panics,
-        for example over a truncated file.
-        """
-        pa: Any = import_module("pyarrow")
-        batches: Queue[pl.DataFrame | BaseException | None] = Queue(_BATCHES_AHEAD)
-        is_stopped = Event()
-
-        def put(item: pl.DataFrame | BaseException | None) -> bool:
-            while not is_stopped.is_set():
-                try:
-                    batches.put(item, timeout=0.1)
-                except Full:
-                    continue
-                return False
-            return True
-
-        def run() -> None:
-            try:
-                self._frame.sink_batches(put, maintain_order=False)
-            except BaseException as error:  # a panic is not an Exception
-                put(error)
-            else:
-                put(None)
-
-        Thread(target=run, daemon=True).start()
-        try:
-            while (item := batches.get()) is not None:
-                if isinstance(item, BaseException):
-                    raise _convert_error(item) from item
-                yield from pa.RecordBatchReader.from_stream(item)
-        finally:
-            is_stopped.set()
-
-
-def _convert_error(error: BaseException) -> Exception:
-    """Convert an error of Polars to a built-in one, whose class an Arrow stream passes on."""
-    text = str(error) or type(error).__name__
-    if isinstance(error, OSError):
-        return OSError(text)
-    return ValueError(text) if isinstance(error, pl.exceptions.PolarsError) else RuntimeError(text)
 
 
 class _ReadOnce:
@@ -172,21 +113,27 @@ def load_relation(source: Source) -> Source:
     )
 
 
-def _open_lazy_frame(frame: pl.LazyFrame, name: str) -> Source:
+def _open_lazy_frame(frame: pl.LazyFrame, name: str, *, keeps_order: bool = False) -> Source:
     schema = frame.collect_schema()
 
     def select(condition: str) -> Source:
         chosen = write_filter(condition, schema)
-        return opened if chosen is None else _open_lazy_frame(frame.filter(chosen), name)
+        if chosen is None:
+            return opened
+        return _open_lazy_frame(frame.filter(chosen), name, keeps_order=keeps_order)
 
     opened = _make_source(
         name,
-        lambda columns: _LazyStream(frame.select(by_name(*columns)).cast(_CASTS)),
+        lambda columns: LazyStream(
+            frame.select(by_name(*columns)).cast(_CASTS), keeps_order=keeps_order
+        ),
         empty=_make_empty(schema),
         stream=True,
         label="the LazyFrame",
         unreadable=_find_unreadable(schema),
         select=select,
+        has_order=True,
+        in_order=lambda: _open_lazy_frame(frame, name, keeps_order=True),
     )
     return opened
 
@@ -200,6 +147,7 @@ def open_frame(source: object, name: str) -> Source | None:
             empty=_make_empty(source.schema),
             rows=source.height,
             label="the DataFrame",
+            has_order=True,
             unreadable=_find_unreadable(source.schema),
         )
     if isinstance(source, pl.LazyFrame):
@@ -237,6 +185,7 @@ def _open_pandas(frame: Any, name: str) -> Source:
         empty=convert_schema(schema).empty_table(),
         rows=len(frame),
         label="the pandas DataFrame",
+        has_order=True,
         unreadable=unreadable,
     )
 
@@ -299,6 +248,7 @@ def open_arrow(source: object, name: str) -> Source | None:
             empty=convert_schema(table.schema).empty_table(),
             rows=table.num_rows,
             label="the Arrow table",
+            has_order=True,
             unreadable=find_unreadable(table.schema),
         )
     if isinstance(source, pa.RecordBatchReader):
@@ -318,6 +268,7 @@ def _open_reader(original: Any, kind: str, name: str) -> Source:
         once=True,
         peek=read.peek,
         label=f"the {kind}",
+        has_order=True,
         unreadable=find_unreadable(original.schema),
     )
 

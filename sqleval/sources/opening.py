@@ -1,6 +1,7 @@
 """Opens the source that a user passes: files, a table, a frame or a query."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from os import PathLike
 from typing import Any, cast
 
@@ -19,6 +20,7 @@ from sqleval.sources.frames import (
 )
 from sqleval.sources.lake.format import AsOf, parse_as_of
 from sqleval.sources.lake.tables import open_table
+from sqleval.sources.order import is_one_file
 from sqleval.sources.reading import Reading, make_reading
 from sqleval.sources.source import DatabaseFile, Source
 from sqleval.sources.stores import Storage, check_storage, expand_home
@@ -172,7 +174,8 @@ def _open(
         return _open_table(con, source)
     if isinstance(source, (str, list, tuple)):
         paths = _list_paths(cast("str | Sequence[object]", source))
-        return open_paths(paths, name=name, storage=options, reading=reading)
+        opened = open_paths(paths, name=name, storage=options, reading=reading)
+        return replace(opened, has_order=all(map(is_one_file, paths)))
     return _open_object(source, name)
 
 

@@ -132,6 +132,12 @@ class Source:
         Whether a catalogue lists its files, so that a confined engine may read their folders.
     is_table : bool
         Whether it is a table of a lake, whose files hold deleted rows and older column names.
+    has_order : bool
+        Whether its rows have a stated order, unlike those of a folder or a table.
+    in_order : callable or None
+        Returns the source as it must be read for that order; None if it is read so anyway.
+    keeps_order : bool
+        Whether the engine must read its rows in their order.
     unreadable : mapping of str to str
         Columns of types that no engine reads, and these types. Using such a column is an error.
     settle : callable or None
@@ -166,6 +172,9 @@ class Source:
     database: DatabaseFile | None = None
     catalogued: bool = False
     is_table: bool = False
+    has_order: bool = False
+    in_order: Callable[[], Source] | None = None
+    keeps_order: bool = False
     unreadable: Mapping[str, str] = field(default_factory=dict[str, str])
     settle: Callable[[Source, Ask], Source] | None = None
     reading: Reading = BY_ENDING

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import Field, field_validator, model_validator
@@ -47,6 +47,16 @@ class Labels(Strict):
         default=timedelta(0),
         description="How long after its end a period is evaluated, such as 7d.",
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _refuse_position(cls, content: Any) -> Any:
+        if isinstance(content, dict) and "by_position" in content:
+            raise ValueError(
+                "by_position: a job reads the files of periods, whose rows have no stated order; "
+                "name the key columns in on"
+            )
+        return content  # pyright: ignore[reportUnknownVariableType]
 
     @property
     def keys(self) -> list[str]:

@@ -103,6 +103,7 @@ ONLY = {
         "sources.lake.ducklake_catalogue",
         "sources.lake.ducklake_rows",
         "sources.frames",
+        "sources.lazy_stream",
         "sources.stores",
         "sources.lake.datasets",
         "sources.lake.data_files",
