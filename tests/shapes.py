@@ -528,6 +528,37 @@ def uplift(folder: Path, rows: int = 300, names: Names | None = None) -> list[Pa
     return [_write(folder, "uplift.csv", columns, names)]
 
 
+def rows_of_models(folder: Path, rows: int = 300, names: Names | None = None) -> list[Path]:
+    """A row per case and model, `rows` cases of 2 models.
+
+    Wanted: AUC of each model, and the better one.
+    """
+    rng = _random("rows of models")
+    y, latent = _binary(rng, rows)
+    p = _sigmoid(np.concatenate([latent + rng.normal(0, s, rows) for s in (0.3, 1.5)]) - 0.6)
+    columns = {
+        "case_id": np.tile(np.arange(rows), 2), "model": np.repeat(["new", "old"], rows),
+        "y": np.tile(y, 2), "p": np.round(p, 4),
+    }  # fmt: skip
+    return [_write(folder, "rows_of_models.csv", columns, names)]
+
+
+def rows_of_classes(folder: Path, rows: int = 300, names: Names | None = None) -> list[Path]:
+    """A row per case and class, `rows` cases of 3 classes, with 1 in the row of the true class.
+
+    Wanted: log loss, accuracy.
+    """
+    rng = _random("rows of classes")
+    truth = rng.choice(3, rows)
+    p = _shares(rng, truth, 3)
+    columns = {
+        "image": np.repeat([f"i{i:05}" for i in range(rows)], 3),
+        "species": np.tile(["cat", "dog", "owl"], rows),
+        "p": p.ravel(), "truth": (truth[:, None] == np.arange(3)).astype(int).ravel(),
+    }  # fmt: skip
+    return [_write(folder, "rows_of_classes.csv", columns, names)]
+
+
 def judged(folder: Path, rows: int = 300, names: Names | None = None) -> list[Path]:
     """Answers that were judged: no label, only `passed` and a rubric score.
 
@@ -633,6 +664,8 @@ VARIANTS: Mapping[str, Maker] = {
     "quantile columns": quantile_columns,
     "ranked rows": ranked_rows,
     "confidence of classes": confidence_of_classes,
+    "rows of models": rows_of_models,
+    "rows of classes": rows_of_classes,
     "judged": judged,
     "texts and classes": texts_and_classes,
 }

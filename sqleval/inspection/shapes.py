@@ -7,6 +7,7 @@ from sqleval.common.sql_text import write_name
 from sqleval.inspection.columns import Facts, read_rows
 from sqleval.inspection.data import Inspection
 from sqleval.inspection.judged import find_judged
+from sqleval.inspection.long_tables import find_long
 from sqleval.inspection.nested import find_lists, find_nested_rows
 from sqleval.inspection.number_texts import find_number_texts
 from sqleval.inspection.pairs import find_pairs
@@ -273,6 +274,7 @@ SHAPES: Sequence[Callable[[Inspection, Sequence[Facts]], Shape | None]] = (
     _find_quantile_rows,
     _find_quantile_columns,
     find_lists,
+    find_long,
     find_pairs,
     find_judged,
 )

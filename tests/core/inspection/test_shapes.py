@@ -111,6 +111,12 @@ SUGGESTED: Mapping[tuple[str, str], list[str]] = {
         "--label label --prediction predicted_label --task multiclass",
         '--label "label = predicted_label" --score confidence',
     ],
+    ("rows of models", "rows_of_models.csv"): [
+        "--label y --score p --long model=model --key case_id"
+    ],
+    ("rows of classes", "rows_of_classes.csv"): [
+        "--label truth --score p --long class=species --key image --task multiclass"
+    ],
     ("judged", "judged.parquet"): [
         "--value passed --ci 0.95",
         "--value passed --ci 0.95 --metric mean --by topic",
@@ -198,6 +204,8 @@ NAMES: Mapping[str, Sequence[Mapping[str, str]]] = {
     "confidence of classes": [
         {"label": "true_label", "predicted_label": "pred", "confidence": "prob"}
     ],
+    "rows of models": [{"model": "system", "case_id": "id", "p": "score"}],
+    "rows of classes": [{"species": "kind", "image": "case", "p": "prob", "truth": "is_true"}],
     "judged": [{"passed": "win"}, {"passed": "answer_correctness"}],
     "texts and classes": [
         {"polarization": "stance", "text": "comment", "prediction_text": "prediction_raw"}

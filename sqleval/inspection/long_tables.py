@@ -1,0 +1,90 @@
+"""Recognises tables with several rows per case: a row per model, per class, or both."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import prod
+from typing import Any
+
+from sqleval.inspection.columns import Facts, read_rows
+from sqleval.inspection.data import Inspection
+from sqleval.inspection.rules import TESTS, find
+from sqleval.inspection.shape import Look, Shape, compile_names, pick
+
+_MODEL = compile_names(
+    r"(.*_)?(models?|system|algorithm|classifier|estimator|method)(_?(id|name))?"
+)
+#: The largest shift of a sum of rounded scores from 1.
+_ROUNDING = 0.01
+
+
+def find_long(data: Inspection, facts: Sequence[Facts]) -> Shape | None:
+    """Find rows of a model or of a class that share a case, with a label and a score."""
+    model = pick(facts, _MODEL, "groups", "texts")
+    left = [f for f in facts if f is not model]
+    labels = find("label", left).columns
+    scores = find("score", [f for f in left if f not in labels[:1]]).columns
+    if len(labels) != 1 or len(scores) != 1:
+        return None
+    label, score = labels[0], scores[0]
+    left = [f for f in left if f not in (label, score)]
+    classes = [f for f in left if TESTS["texts"](f) and TESTS["groups"](f) and f.distinct > 2]
+    for of_class in [*classes, None]:
+        parts = {"model": model, "class": of_class}
+        long = {part: f for part, f in parts.items() if f is not None}
+        keys = [f for f in left if long and f not in long.values()]
+        for key in (f for f in keys if _is_key(data, f, [*long.values()])):
+            if of_class is None or _has_shares(data, key, label, score, long):
+                return _describe(data, label, score, key, long)
+    return None
+
+
+def _is_key(data: Inspection, key: Facts, parts: Sequence[Facts]) -> bool:
+    """Whether each value of a key has one row for each model and class."""
+    per_case = prod(part.distinct for part in parts)
+    rows = key.distinct * per_case
+    # Numbers of distinct values may be estimates.
+    if not TESTS["repeated"](key) or not 0.9 * data.rows < rows < 1.1 * data.rows:
+        return False
+    names = ", ".join(f.value for f in (key, *parts))
+    select = f"COUNT(DISTINCT ({names})), COUNT(DISTINCT {key.value})"
+    ((combined, keys),) = read_rows(data.source, select, [f.name for f in (key, *parts)])
+    return combined == data.rows == keys * per_case
+
+
+def _has_shares(
+    data: Inspection, key: Facts, label: Facts, score: Facts, long: dict[str, Facts]
+) -> bool:
+    """Whether the scores of a case add up to 1, and the label tells the class of the case."""
+    keys = [f.value for f in (key, *([long["model"]] if "model" in long else []))]
+    groups = ", ".join(keys)
+    is_flag = TESTS["0 and 1"](label) or TESTS["truth values"](label)
+    right = (
+        f"SUM(CAST({label.value} AS INTEGER)) = 1"
+        if is_flag
+        else f"COUNT(DISTINCT {label.value}) = 1"
+    )
+    inside = (
+        f"(SELECT {right} AND ABS(SUM({score.value}) - 1) < {_ROUNDING} AS is_right "
+        f"FROM {data.source.relation} AS s GROUP BY {groups})"
+    )
+    names = [f.name for f in (key, label, score, *long.values())]
+    select = "COUNT(CASE WHEN NOT COALESCE(s.is_right, FALSE) THEN 1 END)"
+    ((wrong,),) = read_rows(replace(data.source, relation=inside), select, names)
+    return wrong == 0
+
+
+def _describe(
+    data: Inspection, label: Facts, score: Facts, key: Facts, long: dict[str, Facts]
+) -> Shape:
+    options: dict[str, Any] = {
+        "label": label.name,
+        "score": score.name,
+        "long": {part: f.name for part, f in long.items()},
+        "key": key.name,
+    }
+    if "class" in long:
+        options["task"] = "multiclass"
+    names = tuple(f.name for f in (label, score, key, *long.values()))
+    rows = " and ".join(f"{f.name} ({part})" for part, f in long.items())
+    reason = f"each {key.name} has a row for each {rows}"
+    return Shape("several rows per case", names, reason, looks=[Look("all cases", options)])
