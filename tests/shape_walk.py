@@ -6,18 +6,26 @@ it fails where the page differs. ``python -m tests.shape_walk FOLDER`` leaves th
 
 from __future__ import annotations
 
+import gzip
+import itertools
 import shlex
+import sys
+import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import chdir
+from contextlib import chdir, redirect_stderr, redirect_stdout
+from io import StringIO
 from pathlib import Path
 from typing import NamedTuple
 
+import polars as pl
+
+from sqleval.cli import main
 from tests.shapes import SHAPES
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "guide" / "shapes.md"
 START, END = "<!-- outcomes: python -m tests.shape_walk -->", "<!-- /outcomes -->"
-#: The characters of a line of a file that the page shows.
-_WIDTH = 100
+#: The characters of a line of a file, and the lines of a result, that the page shows.
+_WIDTH, _LINES = 100, 7
 
 
 class Walk(NamedTuple):
@@ -268,11 +276,6 @@ class Outcome(NamedTuple):
 
 def run_line(line: str) -> Outcome:
     """Run a command line of ``sqleval`` in the working directory."""
-    from contextlib import redirect_stderr, redirect_stdout
-    from io import StringIO
-
-    from sqleval.cli import main
-
     out, err = StringIO(), StringIO()
     with redirect_stdout(out), redirect_stderr(err):
         code = int(main.run_command(shlex.split(line)[1:]))
@@ -301,3 +304,77 @@ def walk(name: str, folder: Path, rows: int = 300) -> Iterator[tuple[str, Outcom
             yield "compare", run_line(f"sqleval compare {steps.compare}")
         if steps.report:
             yield "report", run_line(f"sqleval report {steps.report} --output report.html")
+
+
+def _show_file(path: Path) -> str:
+    """Return the first lines of a text file, or the columns of a Parquet file."""
+    if path.suffix == ".parquet":
+        schema = pl.read_parquet_schema(path)
+        return "\n".join(f"{name}: {kind}" for name, kind in schema.items())
+    data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    lines = data.decode("utf-8", "replace").splitlines()[:3]
+    return "\n".join(line if len(line) <= _WIDTH else f"{line[:_WIDTH]} ..." for line in lines)
+
+
+def _show_output(text: str) -> str:
+    lines = [line.rstrip() for line in text.rstrip().splitlines()]
+    return "\n".join([*lines[:_LINES], *(["..."] if len(lines) > _LINES else [])])
+
+
+def _write_shape(name: str, folder: Path) -> str:
+    """Return the section of a shape: its first file, and what each command says."""
+    steps, paths = WALKS[name], SHAPES[name](folder)
+    outcomes = list(walk(name, folder))
+    parts = [f"### {steps.title}", f"`{paths[0].name}`:\n\n```text\n{_show_file(paths[0])}\n```"]
+    suggested = list_suggested(outcomes[0][1].output)
+    if suggested:
+        shown = "\n".join(suggested)
+        parts.append(f"`sqleval inspect {steps.inspect}` suggests:\n\n```text\n{shown}\n```")
+    for step, outcome in outcomes:
+        if step in ("wanted", "compare"):
+            shown = _show_output(outcome.output)
+            parts.append(f"```text\n$ {outcome.command}\n{shown}\n```")
+    if steps.later:
+        parts.append(f"Still to come: {steps.later}.")
+    return "\n\n".join(parts)
+
+
+def _write_outcomes() -> str:
+    """Return the table of outcomes, and a section per shape."""
+    rows, sections = list[str](), list[str]()
+    for name, steps in WALKS.items():
+        with tempfile.TemporaryDirectory() as folder:
+            sections.append(_write_shape(name, Path(folder)))
+        anchor = "".join(c for c in steps.title.lower() if c.isalnum() or c in " -_")
+        link = f"[{steps.title}](#{anchor.replace(' ', '-')})"
+        evaluated = ", ".join(dict.fromkeys(_list_metrics(steps))) or "-"
+        rows.append(f"| {link} | {evaluated} | {steps.later or '-'} |")
+    head = ["| your file | what you get | still to come |", "| --- | --- | --- |"]
+    return "\n\n".join(["\n".join([*head, *rows]), *sections])
+
+
+def _list_metrics(steps: Walk) -> Iterator[str]:
+    for arguments in steps.evaluate:
+        words = shlex.split(arguments)
+        yield from (f"`{b}`" for a, b in itertools.pairwise(words) if a == "-m")
+
+
+def write_page(*, check: bool = False) -> bool:
+    """Write the outcomes into the page; with ``check``, return whether it has them already."""
+    page = PAGE.read_text(encoding="utf-8")
+    before, _, rest = page.partition(START)
+    after = rest.partition(END)[2]
+    new = f"{before}{START}\n{_write_outcomes()}\n{END}{after}"
+    if not check:
+        PAGE.write_text(new, encoding="utf-8")
+    return new == page
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] and sys.argv[1] != "--check":
+        for shape, make in SHAPES.items():
+            target = Path(sys.argv[1]) / shape.replace(" ", "_")
+            target.mkdir(parents=True, exist_ok=True)
+            make(target)
+    elif not write_page(check="--check" in sys.argv):
+        sys.exit("docs/guide/shapes.md differs: python -m tests.shape_walk" if sys.argv[1:] else 0)
