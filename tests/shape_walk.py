@@ -229,7 +229,8 @@ WALKS: Mapping[str, Walk] = {
             "readers.csv --label truth --score rating --by treatment --over reader "
             "-m \"roc_auc(average='macro')\"",
         ),
-        "readers.csv --label truth --score rating --model treatment --key case --over reader "
+        "readers.csv --label truth --score rating --long model=treatment --key case,reader "
+        "--over reader "
         "-m \"roc_auc(average='macro')\"",
         "readers.csv --label truth --score rating --by treatment",
     ),
