@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 import polars as pl
 
-from sqleval.catalog.roles import list_added_arguments
+from sqleval.catalog.roles import list_arguments
 from sqleval.catalog.tasks import has_several_classes
+from sqleval.common.counts import format_row_count
 from sqleval.errors import RequestError
 from sqleval.frontend.array_classes import choose_positive, choose_role, map_classes
 from sqleval.frontend.scan import scan
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from sqleval.frontend.evaluations import Metrics
     from sqleval.frontend.predictions import Predictions
 
+#: The roles that `y`, `p` and their names fill.
+_SAID = ("label", "score", "prediction")
 #: The options of verbs that name a column of a frame, and here are arrays.
 _COLUMN_OPTIONS = ("cluster", "model", "key", "groups")
 
@@ -113,7 +116,7 @@ def evaluate(
 
 
 def compare(
-    y: object,
+    y: object = None,
     p: object = None,
     metrics: Metrics = None,
     *,
@@ -168,7 +171,7 @@ def compare(
     >>> sqleval.compare(y, {"a": a, "b": b}, "roc_auc")["verdict"].item()
     'b is better than a by 0.25 [0.151, 0.349]'
     """
-    roles = {"weight": weight, "counts": counts, "qid": qid}
+    roles = {"weight": weight, "counts": counts, "qid": qid, "role": None}
     scanned = {
         "sets": sets, "positive": positive, "threshold": threshold, "nulls": nulls, "task": task,
     }  # fmt: skip
@@ -217,7 +220,8 @@ class _Arrays:
         if self.y is not None:
             named["label"] = self._add_single("y", self.y)
         singles = {**self.roles}
-        singles |= {name: self.options.pop(name, None) for name in list_added_arguments()}
+        others = [name for name in list_arguments() if name not in (*_SAID, *singles)]
+        singles |= {name: self.options.pop(name, None) for name in others}
         named |= {name: self._add_values(name, values) for name, values in singles.items()}
         label = pl.Series(self.columns[named["label"]]) if "label" in named else None
         for role, values in self._sort_scores(label):
@@ -340,8 +344,8 @@ class _Arrays:
         first, rows = self._first = self._first or (name, len(array))
         if len(array) != rows:
             raise RequestError(
-                f"{name} has {len(array):,} rows and {first} {rows:,}; arrays are matched by "
-                "position and need equal lengths"
+                f"{name} has {format_row_count(len(array))} and {first} has "
+                f"{format_row_count(rows)}; arrays are matched by position and need equal lengths"
             )
         index = find_index(values)
         if index is not None:

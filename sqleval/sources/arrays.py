@@ -68,8 +68,8 @@ def read_columns(values: object, name: str) -> Columns:
         # Of Arrow, NumPy or the library of a tensor, which says what is wrong with the values.
         kind = getattr(values, "dtype", type(values).__qualname__)
         raise RequestError(
-            f"cannot read {name}, of {kind}: {get_first_line(error)}; give numbers, texts or truth "
-            "values of one type"
+            f"cannot read {name}, of {kind}: {get_first_line(error)}; give numbers (as by "
+            ".astype(float)), texts or truth values of one type"
         ) from error
     arrays = tuple(_decode(each, name) for each in columns.arrays)
     if not arrays:
@@ -145,7 +145,7 @@ def _read_numpy(values: Any, name: str) -> Any:
     """Return a NumPy array, or a tensor, as an Arrow array or as the columns of one."""
     np: Any = import_module("numpy")
     pa: Any = import_module("pyarrow")
-    if not isinstance(values, np.ndarray):
+    if not isinstance(values, np.ma.MaskedArray):
         values = np.asarray(values) if hasattr(values, "__array__") else np.from_dlpack(values)
     if not values.dtype.isnative:
         values = values.astype(values.dtype.newbyteorder("="))

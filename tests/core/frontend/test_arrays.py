@@ -18,6 +18,7 @@ from sklearn.metrics import (
     log_loss,
     mean_absolute_error,
     ndcg_score,
+    precision_score,
     roc_auc_score,
 )
 
@@ -52,6 +53,7 @@ LIBRARIES: dict[str, Callable[[Any], Any]] = {
     "a frame of one column": lambda a: pd.DataFrame({"a": a}),
     "reversed twice": lambda a: np.ascontiguousarray(a[::-1])[::-1],
     "other byte order": lambda a: a.astype(a.dtype.newbyteorder(">")),
+    "a matrix": lambda a: np.asarray(a)[:, None].view(np.matrix),
     "masked": lambda a: np.ma.array(a, mask=np.zeros(len(a), bool)),
 }
 
@@ -336,13 +338,13 @@ def test_tensors_are_read_by_their_memory() -> None:
 @pytest.mark.parametrize(
     ("y", "p", "message"),
     [
-        ([0, 1, 1], [0.1, 0.2], r"p has 2 rows and y 3; arrays are matched by position"),
+        ([0, 1, 1], [0.1, 0.2], r"p has 2 rows and y has 3 rows; arrays are matched by position"),
         ("delayed", [0.1], r"y='delayed' is a text, not a NumPy array.*DataFrame.sqleval"),
         ([0, 1], np.zeros((2, 2, 2)), r"p has the shape \(2, 2, 2\); it must have one value"),
         ([0, 1], np.float64(0.5), r"p has the shape \(\); it must have one value"),
         ([0, 1], [[0.1, 0.9], [0.2]], r"p has 2 values in one row and 1 in row 1"),
         ([[0, 1], [1, 0]], [0.1, 0.9], r"y has 2 columns; it must have one value per row"),
-        ([0, "a"], [0.1, 0.9], r"cannot read y, of list: .* give numbers, texts or truth values"),
+        ([0, "a"], [0.1, 0.9], r"cannot read y, of list: .* give numbers .*, texts or"),
         (np.array([0, 1j]), [0.1, 0.9], r"cannot read y, of complex128: "),
         ({0, 1}, [0.1, 0.9], r"y is a builtins.set; it must be a NumPy array, a list"),
         ((i for i in range(2)), [0.1, 0.9], r"y is a builtins.generator; it must be a NumPy"),
@@ -366,7 +368,7 @@ def test_wrong_arrays(y: object, p: object, message: str) -> None:
     ("options", "message"),
     [
         ({"weight": "w"}, "weight='w' is a text"),
-        ({"weight": [1.0]}, "weight has 1 rows and y 2"),
+        ({"weight": [1.0]}, "weight has 1 row and y has 2 rows"),
         ({"by": ["a", "b"]}, "by= has no name: give a mapping of names to arrays"),
         ({"by": {"value": ["a", "b"]}}, "the result has a column of that name"),
         ({"classes": ["a", "b", "c"]}, "classes= has 3 classes, and p is one column, of scores"),
@@ -425,3 +427,22 @@ def test_a_data_frame_has_the_methods_of_a_lazy_frame() -> None:
     assert eager.sqleval.plot("roc", **roles) is not None
     names = {name for name in dir(lazy.sqleval) if not name.startswith("_")}
     assert names == {name for name in dir(eager.sqleval) if not name.startswith("_")}
+
+
+def test_a_decision_per_model() -> None:
+    other = np.round(P[:, 1], 1)
+    metrics = ["roc_auc", "precision"]
+    scores = {"a": P[:, 1], "b": other}
+    by_threshold = sqleval.evaluate(TEST_Y, scores, metrics, threshold={"a": 0.3, "b": 0.5})
+    decisions = {"a": P[:, 1] >= 0.3, "b": other >= 0.5}
+    together = sqleval.evaluate(TEST_Y, score=scores, prediction=decisions, metrics=metrics)
+    assert_frame_equal(by_threshold, together)
+    for model, value in together.filter(metric="precision").select("model", "value").iter_rows():
+        expected = precision_score(TEST_Y, decisions[model])
+        assert value == pytest.approx(expected, abs=1e-12)
+
+
+def test_counts_of_a_confusion_matrix() -> None:
+    counts = {"tp": [30, 10], "fp": [5, 2], "fn": [7, 9], "tn": [58, 79]}
+    found = sqleval.evaluate(counts=counts, by={"site": ["a", "b"]}, metrics="precision")
+    assert found["value"].to_list() == pytest.approx([30 / 35, 10 / 12], abs=1e-12)
