@@ -92,7 +92,7 @@ def check_roles(roles: Mapping[str, object]) -> None:
             )
         if name == "where":
             check_text(value)
-        if name in ("score", "prediction"):
+        if name in ("score", "prediction", "value"):
             _check_models(name, value)
 
 

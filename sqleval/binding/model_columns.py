@@ -23,7 +23,7 @@ class ModelColumns(NamedTuple):
 
     Attributes
     ----------
-    role : {"score", "prediction"}
+    role : {"score", "prediction", "value"}
         The role of the columns.
     names : tuple of (Scalar, str)
         Each model or class, and its column; with ``models``, the classes of one model after
@@ -34,7 +34,7 @@ class ModelColumns(NamedTuple):
         The column of each model's prediction, if ``names`` are scores and there are both.
     """
 
-    role: Literal["score", "prediction"] = "score"
+    role: Literal["score", "prediction", "value"] = "score"
     names: tuple[tuple[Scalar, str], ...] = ()
     models: tuple[str, ...] = ()
     predictions: tuple[str, ...] = ()
@@ -107,6 +107,28 @@ def order_by_model(
                 f"{other} lacks {shown}, which {one} names{near}; both name the same models"
             )
     return tuple(values[name] for name in models)
+
+
+def find_value_columns(value: Named) -> ModelColumns:
+    """Return the columns of several models that ``value=`` names; none for a single column.
+
+    Raises
+    ------
+    RequestError
+        If the mapping is empty, or nested.
+
+    Examples
+    --------
+    >>> find_value_columns({"a": "passed_a", "b": "passed_b"}).names
+    (('a', 'passed_a'), ('b', 'passed_b'))
+    """
+    if not isinstance(value, Mapping):
+        return ModelColumns("value")
+    if not value:
+        raise RequestError("value= is an empty mapping")
+    if has_classes_of_models(value):
+        raise RequestError("value= is one column per model: value={'a': column, 'b': column}")
+    return ModelColumns("value", tuple(cast("Mapping[Scalar, str]", value).items()))
 
 
 def _find_classes_of_models(by_name: _ByName) -> ModelColumns:

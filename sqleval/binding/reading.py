@@ -86,8 +86,9 @@ def read_task(
         if task not in TASKS:
             raise RequestError(f"task={task!r} must be one of {', '.join(TASKS)}")
         return Reading(task)
-    if "query" in roles:
-        return Reading("ranking")
+    for name, facts in TASKS.items():
+        if facts.role and (facts.role in roles or (mapped and facts.role == mapped_role)):
+            return Reading(name)
     if positive is not None or "score" in roles or (mapped and mapped_role == "score"):
         return Reading("binary")
     columns = _list_class_columns(roles, mapped_role, mapped)
@@ -131,7 +132,8 @@ def _list_class_columns(
     """Return the columns of labels and predictions, each with its role."""
     columns = [(role, roles[role]) for role in ("label", "prediction") if role in roles]
     columns += [("prediction", column) for column in predicted]
-    return [*columns, *(("prediction", column) for _, column in mapped if mapped_role != "score")]
+    is_predicted = mapped_role == "prediction"
+    return [*columns, *(("prediction", column) for _, column in mapped if is_predicted)]
 
 
 def _read_values(kinds: set[Kind], values: Sequence[object]) -> Reading:
@@ -225,8 +227,8 @@ def unify_types(
     'VARCHAR'
     """
     roles = dict(roles)
-    if "score" in roles:
-        roles["score"] = _read_truth_values(roles["score"])
+    for role in {"score", "value"} & roles.keys():
+        roles[role] = _read_truth_values(roles[role])
     if form is not None:
         for role in {"label", "prediction"} & roles.keys():
             roles[role] = make_canonical(roles[role], form)

@@ -16,6 +16,7 @@ from sqleval.binding.model_columns import (
     ModelColumns,
     Named,
     find_model_columns,
+    find_value_columns,
     order_by_model,
 )
 from sqleval.binding.reading import (
@@ -69,7 +70,7 @@ def _recognise_counts(
         return "label", prediction or "prediction", "n"
     raise RequestError(
         f"give label=, the column of the truth in {where}; a table of counts has the columns "
-        "tp, fp, fn and tn, or label, prediction and n"
+        "tp, fp, fn and tn, or label, prediction and n; value= names a column without a label"
     )
 
 
@@ -95,13 +96,41 @@ def _check_counts(
     counts: object, weight: str | None, cells: Sequence[object], others: Sequence[object]
 ) -> None:
     if cells and any(others):
-        raise RequestError("counts= of tp, fp, fn and tn go without label=, score= and weight=")
+        raise RequestError(
+            "counts= of tp, fp, fn and tn go without label=, score=, value= and weight="
+        )
     if counts is not None and weight is not None:
         raise RequestError("counts= and weight= cannot both be given")
 
 
-def _check_named(roles: Mapping[str, Column], columns: ModelColumns, *, is_expected: bool) -> None:
-    """Raise unless there are a label, and a score or prediction."""
+def _find_mapped(
+    value: Named, score: Named, prediction: Named, others: Mapping[str, object]
+) -> ModelColumns:
+    """Return the columns of several models or classes; ``value=`` goes without the ``others``."""
+    if value is None:
+        return find_model_columns(score, prediction)
+    for name, other in {"score": score, "prediction": prediction, **others}.items():
+        if other is not None:
+            raise RequestError(
+                f"value= is summarised by itself, and {name}= is given: leave out {name}=, or "
+                "name label= with score= or prediction= instead of value="
+            )
+    return find_value_columns(value)
+
+
+def _check_named(
+    roles: Mapping[str, Column], columns: ModelColumns, task: str | None, *, is_expected: bool
+) -> None:
+    """Raise unless there are a label, and a score or prediction; or a value by itself."""
+    has_value = "value" in roles or (columns.role == "value" and bool(columns.names))
+    if task in TASKS and TASKS[task].has_labels == has_value:
+        raise RequestError(
+            f"task={task!r} and value= do not go together"
+            if has_value
+            else f"task={task!r} needs value=, the column that is summarised by itself"
+        )
+    if has_value:
+        return
     if "label" not in roles and not is_expected:
         raise RequestError("give label=, the column of the truth")
     if not ({"score", "prediction"} & roles.keys() or columns.names):
@@ -177,6 +206,7 @@ def bind(
     label: str | None = None,
     score: Named = None,
     prediction: Named = None,
+    value: Named = None,
     weight: str | None = None,
     counts: str | Mapping[str, str] | None = None,
     qid: str | None = None,
@@ -213,28 +243,27 @@ def bind(
     _check_options(nulls, labels, on)
     if expected:
         task = check_expected(label, score, counts, labels, task, over, role)
-    elif label is None and counts is None and labels is None:
+    elif label is counts is labels is value is None:
         label, prediction, counts = _recognise_counts(columns, prediction, about)
     cells = _find_cells(counts, columns, about) if isinstance(counts, Mapping) else ()
-    _check_counts(counts, weight, cells, (label, score, prediction, weight, labels))
-    mapped = find_model_columns(score, prediction)
+    _check_counts(counts, weight, cells, (label, score, prediction, value, weight, labels))
+    others = {"label": label, "qid": qid, "positive": positive, "threshold": threshold}
+    mapped = _find_mapped(value, score, prediction, {**others, "expected": expected or None})
     threshold, thresholds = _find_thresholds(threshold, mapped, prediction)
     arguments = {
-        "label": label, "score": score, "prediction": prediction, "weight": weight,
+        "label": label, "score": score, "prediction": prediction, "value": value, "weight": weight,
         "counts": counts, "qid": qid, "role": role, **further,
     }  # fmt: skip
     named = {each: arguments.get(facts.argument) for each, facts in ROLES.items()}
     single = {each: None if isinstance(name, Mapping) else name for each, name in named.items()}
     roles, joined = find_roles(single, columns, about, labels, label_columns or {}, on)
-    if cells:
-        roles |= _find_cell_roles(cells)
-        task = task or "binary"
+    roles |= _find_cell_roles(cells) if cells else {}
     filled = [(key, find_column(columns, name, mapped.role, about)) for key, name in mapped.names]
     predicted = [find_column(columns, name, "prediction", about) for name in mapped.predictions]
-    _check_named(roles, mapped, is_expected=expected)
+    _check_named(roles, mapped, task, is_expected=expected)
     condition, read = check_condition(where, columns, about) if where is not None else (None, ())
     sample = None if look is None else partial(look, joined, condition, read)
-    task = _find_task_of_classes(task, mapped)
+    task = _find_task_of_classes(task or ("binary" if cells else None), mapped)
     reading = read_task(task, roles, mapped.role, filled, positive, sample)
     _check_decisions(reading.task, mapped, thresholds)
     values = unify_values(reading.task, roles, mapped.role, filled, positive, predicted)

@@ -16,7 +16,7 @@ from sqleval.binding.reading import (
 from sqleval.catalog.roles import ROLES, VALUES, name_argument
 from sqleval.catalog.tasks import TASKS
 from sqleval.common.columns import NO_TYPE, NUMBERS, TEXTS, Column, Form, is_number
-from sqleval.common.sql_text import Scalar
+from sqleval.common.sql_text import Scalar, quote
 from sqleval.errors import RequestError
 
 
@@ -39,6 +39,10 @@ def _check_type(
             f"{name_argument(role)}={column.name!r} must be {values.words}{allowed} and is "
             f"{column.type}"
         )
+        if values.words == VALUES["value"].words and column.kind in TEXTS:
+            name = column.name if column.name.isidentifier() else quote(column.name)
+            expression = f"{name} = 'pass'"
+            message += f"; name what counts as 1, such as value={expression!r}"
         raise _refuse(message, column, numbers=values.kinds >= NUMBERS)
     if facts.has_two_classes and is_label and positive is None:
         _check_two_classes(role, column, form)

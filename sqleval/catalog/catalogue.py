@@ -297,7 +297,7 @@ def _check_paths(name: str, paths: list[Path]) -> None:
     for path in paths:
         words = path.name.split(".")[1:-1]
         if len(words) > 1 and not COLUMN_FILES.keys().isdisjoint(words):
-            raise LoadError(f"{path}: {' and '.join(COLUMN_FILES)} take no condition beside them")
+            raise LoadError(f"{path}: {', '.join(COLUMN_FILES)} take no condition beside them")
     if not name.isidentifier() or iskeyword(name):
         raise LoadError(f"{paths[0]}: a name has letters, digits and _ alone, and is no keyword")
     if name in CONTRACT:

@@ -21,7 +21,7 @@ from sqleval.catalog.header import (
     read_repeat,
     read_text,
 )
-from sqleval.catalog.parameters import Param, read_parameters
+from sqleval.catalog.parameters import LEVEL, Param, read_parameters
 from sqleval.catalog.queries import (
     find_tables,
     find_text,
@@ -138,6 +138,19 @@ class Relation:
         return any(TASKS[task].has_values for task in self.tasks)
 
     @property
+    def has_labels(self) -> bool:
+        """Whether it compares rows with a label, instead of summarising a column by itself."""
+        return all(TASKS[task].has_labels for task in self.tasks)
+
+    @property
+    def is_sum(self) -> bool:
+        """Whether it is a metric whose value is a sum over rows."""
+        if self.kind != "metric":
+            return False
+        (value,) = (item.unalias() for item in self.query.selects if item.alias == "value")
+        return isinstance(value.this if isinstance(value, exp.Cast) else value, exp.Sum)
+
+    @property
     def reads_rows(self) -> bool:
         """Whether it is a step that reads a relation of the contract itself."""
         return self.kind == "step" and bool(set(self.reads) & set(CONTRACT))
@@ -234,6 +247,7 @@ def _check_parameters(
 ) -> None:
     """Raise if a parameter is used without a declaration, or declared without a use."""
     used = {node.name for node in query.find_all(exp.Placeholder)}
+    used -= {LEVEL} if find_column_word(path) else set[str]()
     for name in used - declared.keys():
         line = text[: text.index("$" + name)].count("\n") + 1
         raise make_error(

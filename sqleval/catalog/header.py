@@ -46,6 +46,7 @@ CONDITIONS: Mapping[str, str] = {
 COLUMN_FILES: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "bounds": ("binned", ("low", "high")),
     "stderr": ("intervals", ("stderr",)),
+    "ranks": ("intervals", ("lower", "upper")),
 }
 
 #: Keys that a file may aggregate over: its ``slice`` then lacks this key of the relation it reads.
@@ -64,6 +65,7 @@ INTERVALS: Mapping[str, tuple[str, ...]] = {
     "wilson": ("successes", "trials"),
     "wilson of the prevalence": ("positives", "trials"),
     "delong": ("stderr", "pairs"),
+    "order statistics": ("lower", "upper"),
     "normal": ("stderr",),
     "delta": ("stderr",),
 }

@@ -27,6 +27,8 @@ _TYPES: Mapping[str, type] = {
 #: Kinds of parameters that a file reads as a relation.
 _TABLES = ("series", "matrix")
 _LONGEST_SERIES = 10_000
+#: The parameter that column files read without a declaration: the normal quantile of ``ci=``.
+LEVEL = "z"
 #: The options that every metric has in addition to the parameters of its file.
 _OPTIONS = ("average", "multi_class", "zero_division")
 

@@ -67,7 +67,12 @@ class Request:
 
     @property
     def is_sum(self) -> bool:
-        """Whether it is a sum (normalize=False), which depends on the number of rows."""
+        """Whether it is a sum, which depends on the number of rows."""
+        return self.is_unnormalised or self.relation.is_sum
+
+    @property
+    def is_unnormalised(self) -> bool:
+        """Whether ``normalize=False`` makes it the sum instead of the mean."""
         return dict(self.parameters).get("normalize") is False
 
     @property
@@ -84,7 +89,7 @@ class Request:
         if self.reduce == "integral":
             return {**header, "range": ""}
         # The header has the range of the mean.
-        return {**header, "range": "0 .. inf"} if self.is_sum else header
+        return {**header, "range": "0 .. inf"} if self.is_unnormalised else header
 
     @property
     def is_per_class(self) -> bool:
@@ -236,7 +241,8 @@ def _check_average(
     name, several = relation.name, TASKS[task].has_several_classes
     across = relation.header.get("across") == "matrices"
     per_class, is_ovo = relation.is_per_class and several, multi_class == "ovo"
-    named = ", ".join(f"task={each!r} (--task {each})" for each in relation.tasks)
+    ways = ", ".join(f"task={each!r} (--task {each})" for each in relation.tasks)
+    named = f"the task: {ways}" if relation.has_labels else "value=COLUMN (--value COLUMN)"
     refusals = (
         (across and not several and not folds,
             f"{name} averages over several matrices: give over=, or several classes"),
@@ -244,7 +250,7 @@ def _check_average(
             f"{name}: average= is not for ranking; it is the mean over the queries"),
         (task not in relation.tasks and not (across and folds),
             f"{name} is a {relation.family} metric and the task is {task}; name another metric, or "
-            f"the task: {named}"),
+            f"{named}"),
         (not per_class and (average == PER_CLASS or (average and not folds)),
             f"{name}: average= is for metrics of two classes over several classes "
             "(task='multiclass'), or over the keys of over="),

@@ -11,7 +11,7 @@ from sqleval.common.names import find_nearest
 
 #: The kinds of values of roles. A label's values depend on the task; a score may be infinite.
 Values = Literal[
-    "label", "score", "number", "whole", "two classes", "class", "text", "time", "list"
+    "label", "score", "value", "number", "whole", "two classes", "class", "text", "time", "list"
 ]
 
 
@@ -49,6 +49,7 @@ _LARGEST_WHOLE = "9007199254740992"
 VALUES: Mapping[Values, ValueFacts] = {
     "label": ValueFacts(),
     "score": ValueFacts("a number", NUMBERS | _TRUTHS, "DOUBLE"),
+    "value": ValueFacts("a number or a truth value", NUMBERS | _TRUTHS, "DOUBLE", is_finite=True),
     "number": ValueFacts("a number", NUMBERS, "DOUBLE", is_finite=True),
     "whole": ValueFacts(
         "a number", NUMBERS, "DOUBLE", is_finite=True,
@@ -121,8 +122,8 @@ class RoleFacts:
 
     @property
     def is_further(self) -> bool:
-        """Whether ``predictions`` has its values unchanged, next to label, score and prediction."""
-        return self.is_column and self.values not in ("label", "score")
+        """Whether ``predictions`` has its values unchanged, next to `JUDGED`."""
+        return self.is_column and self.values not in ("label", "score", "value")
 
 
 ROLES: dict[str, RoleFacts] = {
@@ -136,6 +137,12 @@ ROLES: dict[str, RoleFacts] = {
     "prediction": RoleFacts(
         "prediction", "label",
         "Predicted class or value; repeat NAME=COLUMN for several models.",
+        metavar="COLUMN|NAME=COLUMN",
+    ),
+    "value": RoleFacts(
+        "value", "value",
+        "Column that is summarised by itself, without a label: a judgement of 0 and 1, a number of "
+        "points; repeat NAME=COLUMN for several models.",
         metavar="COLUMN|NAME=COLUMN",
     ),
     "weight": RoleFacts(
@@ -160,8 +167,10 @@ ROLES: dict[str, RoleFacts] = {
     ),
 }  # fmt: skip
 
+#: The roles whose values metrics judge, in the order of their columns.
+JUDGED = ("label", "prediction", "score", "value")
 #: The arguments that the signatures of functions write out.
-_EXPLICIT = frozenset({"label", "score", "prediction", "weight", "counts", "qid", "role"})
+_EXPLICIT = frozenset({"label", "score", "prediction", "value", "weight", "counts", "qid", "role"})
 
 
 def name_argument(role: str) -> str:

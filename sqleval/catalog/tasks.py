@@ -25,6 +25,10 @@ class TaskFacts:
     may_be_null : frozenset of str
         The roles whose NULL is a statement instead of a missing value: a NULL score was not
         retrieved, a NULL label was not judged. NaN is missing all the same.
+    has_labels : bool
+        Whether rows have a label; otherwise a column is summarised by itself.
+    role : str
+        The role that makes this the task of its rows; empty if types and values decide.
     metrics : tuple of str
         The values of the header key ``task`` of metrics that can be computed.
     scored_defaults, defaults : tuple of str
@@ -42,6 +46,8 @@ class TaskFacts:
     has_values: bool = False
     has_queries: bool = False
     may_be_null: frozenset[str] = frozenset()
+    has_labels: bool = True
+    role: str = ""
     metrics: tuple[str, ...] = ()
     scored_defaults: tuple[str, ...] = ()
     defaults: tuple[str, ...] = ()
@@ -108,8 +114,17 @@ TASKS: dict[str, TaskFacts] = {
     "ranking": TaskFacts(
         has_queries=True,
         may_be_null=frozenset({"label", "score"}),
+        role="query",
         metrics=("ranking",),
         scored_defaults=("ndcg", "ndcg(k=10)"),
+    ),
+    "value": TaskFacts(
+        has_values=True,
+        has_labels=False,
+        role="value",
+        metrics=("value",),
+        defaults=("mean", "share"),
+        headline="mean",
     ),
 }  # fmt: skip
 
@@ -120,7 +135,7 @@ def list_kinds() -> tuple[str, ...]:
     Examples
     --------
     >>> list_kinds()
-    ('two classes', 'classes', 'several classes', 'regression', 'ranking')
+    ('two classes', 'classes', 'several classes', 'regression', 'ranking', 'value')
     """
     kinds = [kind for facts in TASKS.values() for kind in facts.metrics]
     return tuple(dict.fromkeys(kinds))

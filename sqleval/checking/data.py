@@ -74,6 +74,8 @@ def make_data(task: str) -> Data:
         data = _make_two_classes(random)
     elif facts.has_several_classes:
         data = _make_classes(random)
+    elif not facts.has_labels:
+        data = _make_alone(random)
     elif facts.has_values:
         data = _make_values(random)
     else:
@@ -187,6 +189,21 @@ def _make_values(random: Random) -> Data:
     }
     models = {"label": "y", "prediction": {"a": "p", "b": "q"}}
     return Data(rows, {"label": "y", "prediction": "p"}, models, changes)
+
+
+def _make_alone(random: Random) -> Data:
+    rows = pl.DataFrame(
+        {
+            name: [round(random.gauss(mean, 1), 1) for _ in range(_N)]
+            for name, mean in (("p", 3), ("q", 3.2))
+        }
+    )
+    changes: dict[str, Change] = {
+        "zeros and ones": lambda rows: rows.with_columns(p=(pl.col("p") > 3).cast(pl.Float64)),
+        "constant": lambda rows: rows.with_columns(p=4.5),
+        "large": lambda rows: rows.with_columns(pl.col("p") * 1e6),
+    }
+    return Data(rows, {"value": "p"}, {"value": {"a": "p", "b": "q"}}, changes)
 
 
 def _make_queries(random: Random) -> Data:

@@ -313,6 +313,7 @@ def read_roles(roles: Mapping[str, Any]) -> dict[str, Any]:
         "score": score,
         "prediction": parse_columns(roles["prediction"], "prediction"),
         "threshold": parse_threshold(roles["threshold"]),
+        "value": parse_columns(roles["value"], "value"),
         **_read_long(roles),
     }
 

@@ -84,9 +84,11 @@ def _compare_mcnemar(pairs: Pairs, request: Request, options: Options) -> pl.Dat
     is_error = request.header["direction"] == "lower"
     names = ("losses", "wins") if is_error else ("wins", "losses")
     wins, losses, n = (pair_counts[name].to_numpy() for name in (*names, "total"))
+    same = "both models are right about the same rows"
+    same = same if request.relation.has_labels else "both models have the same value in every row"
     note = (
         pl.when(pl.col("wins") + pl.col("losses") == 0)
-        .then(pl.lit("both models are right about the same rows"))
+        .then(pl.lit(same))
         .otherwise(pl.lit(None, pl.String))
     )
     share = (wins - losses) / n
@@ -158,18 +160,16 @@ def _compare_losses(pairs: Pairs, request: Request, options: Options) -> pl.Data
     sign = 1.0 if request.header["direction"] == "higher" else -1.0
     df = (effective - 1).to_numpy()
     outcome = apply_test(difference.to_numpy(), stderr.to_numpy(), options, sign=sign, df=df)
+    alike = _ALIKE.format("losses" if request.relation.has_labels else "values", "row")
+    alike = _ALIKE.format("values", "query") if is_ranking else alike
     note = (
         pl.when(pl.col("n") < 2)
         .then(pl.lit("no test: one query" if is_ranking else "no test: one row"))
         .when(is_alike)
-        .then(
-            pl.lit(
-                _ALIKE.format("values", "query") if is_ranking else _ALIKE.format("losses", "row")
-            )
-        )
+        .then(pl.lit(alike))
         .otherwise(pl.lit(None, pl.String))
     )
-    method = name_test("paired_t", weighted=is_weighted, queries=is_ranking)
+    method = name_test("paired_t", weighted=is_weighted, request=request)
     return _select(moments, pairs, outcome, stderr.to_numpy(), method, note)
 
 
@@ -191,7 +191,7 @@ def _compare_ranks(pairs: Pairs, request: Request, options: Options) -> pl.DataF
         .then(few)
     )
     unknown = np.full(rank_sums.height, np.nan)
-    test = name_test("wilcoxon", queries=request.relation.has_queries)
+    test = name_test("wilcoxon", request=request)
     methods = [f"{test}, {'exact' if e else 'normal'}" for e in is_exact]
     return _select(rank_sums, pairs, outcome, unknown, pl.Series(methods, dtype=pl.String), note)
 

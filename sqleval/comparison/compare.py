@@ -6,6 +6,7 @@ from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
 import polars as pl
+import polars.selectors as cs
 
 from sqleval.binding.arguments import check_key_names
 from sqleval.catalog.catalogue import Catalogue
@@ -156,9 +157,9 @@ def _check_test(request: Request, test: str | None, options: Options) -> None:
 def refuse_sum(request: Request) -> None:
     """Raise `RequestError` if a metric is a sum over rows."""
     if request.is_sum:
+        mean = "leave out normalize=False for the mean" if request.is_unnormalised else "name mean"
         raise RequestError(
-            f"{format_request(request)} depends on the number of rows, so it has no test; "
-            "leave out normalize=False for the mean"
+            f"{format_request(request)} depends on the number of rows, so it has no test; {mean}"
         )
 
 
@@ -243,14 +244,20 @@ def measure_differences(
             value=pl.coalesce("_value", "value"),
             baseline_value=pl.coalesce("_baseline_value", "baseline_value"),
         ).with_columns(difference=pl.col("value") - pl.col("baseline_value"))
-    frame = _clip_to_range(frame, requests)
+    frame = _clip_to_range(_leave_out_undefined(frame), requests)
     call = {"paired": options.paired, "weighted": data.binding.is_weighted}
     names = {
-        format_request(each): name_test(test, **call, queries=each.relation.has_queries)
-        for each, test in chosen.items()
+        format_request(each): name_test(test, **call, request=each) for each, test in chosen.items()
     }
     named = pl.col("metric").replace_strict(names, return_dtype=pl.String)
     return explain_tests(frame.with_columns(pl.col("_method").fill_null(named)))
+
+
+def _leave_out_undefined(frame: pl.DataFrame) -> pl.DataFrame:
+    """Remove the test of a value that is undefined, although its rows could be counted."""
+    has_values = pl.col("value").is_not_null() & pl.col("baseline_value").is_not_null()
+    columns = cs.by_name("statistic", "p_value", "low", "high", "_stderr", require_all=False)
+    return frame.with_columns(pl.when(has_values).then(columns))
 
 
 def note_folds(frame: pl.DataFrame) -> pl.DataFrame:

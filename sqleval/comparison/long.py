@@ -177,7 +177,7 @@ def pivot_models(data: Input, model: str, key: str) -> Input:
     binding = data.binding
     model_column, _ = _find(data, model, "model")
     key_column, _ = _find(data, key, "key")
-    role = "score" if "score" in binding.role else "prediction"
+    role = next(role for role in ("score", "prediction", "value") if role in binding.role)
     score = binding.role[role]
     data = _reading(data, key_column.name, model_column.name)
     models = list_models(data, model_column)
@@ -240,12 +240,17 @@ def _check_unique(data: Input, model: Column, key: Column) -> None:
 def _check_alike(data: Input, key: Column, others: Sequence[str]) -> None:
     """Raise if the rows of a key differ in a column that all models share, such as the label."""
     binding: Binding = data.binding
-    name, label = (f"s.{quote(column.name)}" for column in (key, binding.role["label"]))
+    if not others:
+        return
+    name = f"s.{quote(key.name)}"
+    conditions = [f"({binding.where})"] if binding.where else []
+    if "label" in binding.role:
+        conditions.append(f"s.{quote(binding.role['label'].name)} IS NOT NULL")
     shared = ", ".join(f"s.{quote(other)}" for other in others)
-    where = f" AND ({binding.where})" if binding.where else ""
+    where = f"\nWHERE {' AND '.join(conditions)}" if conditions else ""
     statement = (
         f"SELECT CAST(r.key AS VARCHAR) AS key FROM (\n"
-        f"SELECT {name} AS key FROM {binding.relation} AS s\nWHERE {label} IS NOT NULL{where}\n"
+        f"SELECT {name} AS key FROM {binding.relation} AS s{where}\n"
         f"GROUP BY {name}, {shared}\n) AS r\nGROUP BY r.key\nHAVING COUNT(*) > 1\n"
         "ORDER BY key\nLIMIT 1"
     )

@@ -253,7 +253,7 @@ class Pairs(NamedTuple):
         def replace_node(node: exp.Expr) -> exp.Expr:
             if isinstance(node, exp.Placeholder):
                 return exp.convert(values[node.name])
-            if isinstance(node, exp.Column) and node.name in ("score", "prediction"):
+            if isinstance(node, exp.Column) and node.name in ("score", "prediction", "value"):
                 return exp.column(name)
             if isinstance(node, exp.Column) and node.name == "label":
                 return exp.maybe_parse(f"({write_label(binding)})", dialect="duckdb")
@@ -314,7 +314,9 @@ def _is_sum_of_weights(node: exp.Expr) -> bool:
 
 
 def write_label(binding: Binding) -> str:
-    """Return the SQL of a row's label as metrics read it."""
+    """Return the SQL of a row's label as metrics read it; without labels, 1 is right."""
+    if not binding.facts.has_labels:
+        return "1"
     if binding.has_two_classes:
         return rows.write_zero_or_one(binding, "label")
     if binding.has_several_classes:
@@ -326,6 +328,8 @@ def _write_prediction(binding: Binding, name: str, column: Column) -> str:
     """Return the SQL of a prediction, in the form of the task, from a column of predictions."""
     if binding.has_several_classes:
         return write_class(column, name)
+    if not binding.facts.has_labels:
+        return f"CAST({name} AS DOUBLE)"
     if binding.positive is not None:
         test = f"{name} = {rows.write_positive(binding, 'label')}"
     else:

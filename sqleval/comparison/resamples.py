@@ -137,12 +137,15 @@ def count_paired(
     if scored and binding.classes:
         classes = [value for value, _ in binding.classes]
         named = {model: dict(zip(classes, each, strict=True)) for model, each in names.items()}
-    roles: dict[str, Any] = {"label": "label", role: named, "task": binding.task}
+    roles: dict[str, Any] = {role: named, "task": binding.task}
+    roles |= {"label": "label"} if binding.facts.has_labels else {}
 
     def create(bits: int) -> Values:
         if binding.has_values:
-            items = {"label": write_rounded("label", bits)}
-            items |= {named[e]: write_number(n, "label", bits) for e, (n,) in models.items()}
+            # Without labels, the values of the baseline are what the others are close to.
+            (near,) = models[pairs.baseline] if "label" not in roles else ("label",)
+            items = {near: write_rounded(near, bits)} if "label" in roles else {}
+            items |= {named[e]: write_number(n, near, bits) for e, (n,) in models.items()}
             return keep_further(binding, Values(items, roles, bits > 0), bits)
         items = {"label": write_label(binding)}
         for model, columns in models.items():

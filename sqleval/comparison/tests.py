@@ -54,7 +54,7 @@ LINEARISED = ", linearised"
 
 
 def name_test(
-    test: str, *, paired: bool = True, weighted: bool = False, queries: bool = False
+    test: str, *, paired: bool = True, weighted: bool = False, request: Request | None = None
 ) -> str:
     """Return the text of a test in the column ``method``.
 
@@ -66,8 +66,9 @@ def name_test(
         Whether the models have the same rows.
     weighted : bool
         Whether the rows have sampling weights.
-    queries : bool
-        Whether the queries of a ranking are compared instead of rows.
+    request : Request, optional
+        The metric; queries of a ranking are compared instead of rows, and values of rows without
+        labels instead of losses.
 
     Examples
     --------
@@ -75,7 +76,10 @@ def name_test(
     'paired t-test of row losses, linearised'
     """
     name = TESTS[test] if paired else UNPAIRED.get(test, TESTS[test])
-    name = name.replace("of row losses", "over queries") if queries else name
+    if request is not None and request.relation.has_queries:
+        name = name.replace("of row losses", "over queries")
+    elif request is not None and not request.relation.has_labels:
+        name = name.replace("of row losses", "of rows")
     if not weighted or test not in WEIGHTED:
         return name
     return ("McNemar" if test == "mcnemar" else name) + LINEARISED
@@ -91,7 +95,10 @@ def find_allowed(request: Request, data: Input, *, paired: bool = True) -> list[
         allowed = [*(_list_paired if paired else _list_unpaired)(request, binding)]
     if binding.is_weighted:
         allowed = [test for test in allowed if test in WEIGHTED]
-    allowed += ["bootstrap"] if data.cluster is None else ["jackknife", "bootstrap"]
+    # Without one cluster, a quantile is one of few neighbouring values: no measure of its error.
+    is_smooth = request.relation.interval != "order statistics"
+    allowed += ["jackknife"] if data.cluster is not None and is_smooth else []
+    allowed.append("bootstrap")
     # Tests over folds compare the folds' values, not a reduction of them.
     takes_folds = paired and request.reduce in (None, "mean")
     return [*allowed, *OVER] if binding.over and takes_folds else allowed

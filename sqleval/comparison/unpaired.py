@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 
+from sqleval.catalog.contract import Relation
 from sqleval.catalog.request import Request, format_request
 from sqleval.comparison.options import Options, apply_test
 from sqleval.comparison.pairs import Pairs
@@ -47,14 +48,13 @@ def compare_unpaired(pairs: Pairs, tests: Mapping[Request, str], options: Option
     parts: list[pl.DataFrame] = []
     for request, test in tests.items():
         rows = evaluated.filter(pl.col("metric") == format_request(request))
-        queries = request.relation.has_queries
-        compare = partial(_compare_values, queries=queries)
+        compare = partial(_compare_values, relation=request.relation)
         compare = _compare_rates if test == "newcombe" else compare
         sign = {"higher": 1.0, "lower": -1.0}.get(str(request.header["direction"]), 0.0)
         outcome, stderr, note = compare(rows, test, options, sign)
         columns: dict[str, Any] = dict(outcome.to_columns())
         columns["_stderr"] = pl.Series(stderr, dtype=pl.Float64).fill_nan(None)
-        method = name_test(test, paired=False, weighted=is_weighted, queries=queries)
+        method = name_test(test, paired=False, weighted=is_weighted, request=request)
         columns |= {"_method": pl.lit(method), "_note": note, "_weights": weights}
         named = add_note_on_weights(rows.with_columns(**columns))
         # Ranking the rows takes longest, so the result takes its values from this test.
@@ -94,7 +94,7 @@ def _compare_rates(
 
 
 def _compare_values(
-    rows: pl.DataFrame, test: str, options: Options, sign: float, *, queries: bool = False
+    rows: pl.DataFrame, test: str, options: Options, sign: float, *, relation: Relation
 ) -> tuple[Outcome, Any, pl.Expr]:
     """Test a difference by the standard errors of both values, and Welch's degrees of freedom."""
     names = ("_value", "_stderr", "_effective")
@@ -113,7 +113,7 @@ def _compare_values(
     has_values = pl.col("_value").is_not_null() & pl.col("baseline_value").is_not_null()
     undefined = pl.coalesce("_note", "baseline_note")
     has_errors = pl.col("_stderr").is_not_null() & pl.col("baseline_stderr").is_not_null()
-    one, alike, warning = _explain(test, queries=queries)
+    one, alike, warning = _explain(test, relation)
     is_constant = pl.Series(np.isnan(stderr))
     note = (
         pl.when(~has_values)
@@ -137,10 +137,11 @@ def _describe_weights() -> pl.Expr:
     return pl.concat_str(model_note, other, separator="; ", ignore_nulls=True).replace("", None)
 
 
-def _explain(test: str, *, queries: bool) -> tuple[str, str, pl.Expr]:
+def _explain(test: str, relation: Relation) -> tuple[str, str, pl.Expr]:
     """Return three notes: no standard error, a standard error of 0, and a warning."""
     if test == "welch_t":
-        row, losses = ("query", "values") if queries else ("row", "losses")
+        row = "query" if relation.has_queries else "row"
+        losses = "losses" if relation.has_labels and not relation.has_queries else "values"
         alike = f"no test: all {losses} of a model are equal"
         return f"no test: one {row} of a model", alike, pl.lit(None, pl.String)
     notes = pl.concat_str("_note", "baseline_note", separator="; ", ignore_nulls=True)

@@ -66,7 +66,7 @@ def rewrite_over_source(binding: Binding, node: exp.Expr) -> exp.Expr:
     def replace_column(inner: exp.Expr) -> exp.Expr:
         if isinstance(inner, exp.Column) and inner.name in binding.further:
             return exp.maybe_parse(write_further(binding, inner.name), dialect="duckdb")
-        if not isinstance(inner, exp.Column) or inner.name not in ("label", "prediction"):
+        if not isinstance(inner, exp.Column) or inner.name not in ("label", "prediction", "value"):
             return inner
         sql = f"CAST({inner.name} AS DOUBLE)"
         if binding.has_two_classes:
@@ -234,7 +234,7 @@ def write_binned_step(
     items = {key: key for key in keys}
     expressions = read_expressions(relation.query)
     for column, node in expressions.items():
-        if isinstance(node, exp.Column):
+        if isinstance(node, exp.Column) and column not in (*means, *centres):
             items |= {} if column == "slice" else {column: node.name}
         elif column not in used:
             continue

@@ -177,11 +177,13 @@ def check_file_allows_bins(
     reads_scores = (
         "score" in relation.needs.get("predictions", ()) and "arranged" not in relation.when
     )
-    if has_values and {"label", "prediction"} & {*relation.needs.get("predictions", ())}:
+    if has_values and {"label", "prediction", "value"} & {*relation.needs.get("predictions", ())}:
         raise RequestError(
             f"{relation.name} needs the label and the prediction of every row, and a state of a "
             "regression holds sums of a step, such as those of errors"
         )
+    if has_values and unbinned == "always":
+        raise RequestError(f"{relation.name} needs every value, and a state holds sums of values")
     is_excluded = unbinned == "always" or (current == value if value else current is not None)
     if is_excluded or (reads_scores and relation.name != "score_bins"):
         what = f"{relation.name}({option}={current!r})" if declared else relation.name

@@ -9,7 +9,7 @@ from sqlglot import exp
 from sqleval.binding.binding import Binding
 from sqleval.catalog.catalogue import Catalogue
 from sqleval.catalog.contract import Relation
-from sqleval.catalog.parameters import Param
+from sqleval.catalog.parameters import LEVEL, Param
 from sqleval.catalog.relations import WEIGHTS
 from sqleval.catalog.request import Request
 from sqleval.catalog.roles import name_argument
@@ -306,7 +306,7 @@ class Builder:
         tables = {read: self.place(read, scope) for read in relation.reads}
         for name in relation.tables:
             tables[name] = self.place_table(name, relation.params[name], scope.values)
-        names = {
+        names = {LEVEL: LEVEL} | {
             name: self.add_parameter(name, scope.values.get(name, param.default))
             for name, param in relation.params.items()
             if param.kind != "matrix"
@@ -343,9 +343,10 @@ class Builder:
     def _check_roles(self, relation: Relation, scope: Scope) -> None:
         if not self.relations.checks_roles:
             return
-        bound = {"slice", "label", *WEIGHTS, "class", *self.binding.role}
-        bound |= {"score_low", "score_high"} if self.bins is not None else set()
-        bound |= {"bucket"} if self.relations.buckets is not None else set()
+        bound = {"slice", *WEIGHTS, "class", *self.binding.role}
+        bound |= {"label"} if self.binding.facts.has_labels else set()
+        bound |= {"score_low", "score_high"} if self.bins else set()
+        bound |= {"bucket"} if self.relations.buckets else set()
         scored = any(each.scored for each in scope.substitutions)
         bound |= {"score" if scored else "prediction"} if self.binding.classes else set()
         bound -= {*self.binding.further} if scored else set()

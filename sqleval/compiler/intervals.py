@@ -297,8 +297,15 @@ def _write_normal(at: At, level: Level, header: Header, weighted: bool) -> Bound
     low, high = _clip_to_range(f"{at['value']} - {half}", f"{at['value']} + {half}", header)
     # GREATEST and LEAST skip NULL, and would return the range's end without a standard error.
     case_when = f"CASE WHEN {error} > 0 AND {error} <= {LARGEST} THEN"
-    method = _name_method("normal", weighted)
+    method = _name_method("student" if "degrees" in at else "normal", weighted)
     return Bounds(f"{case_when} {low} END", f"{case_when} {high} END", method, _write_reason(at))
+
+
+def _write_order_statistics(at: At, level: Level, _: Header, weighted: bool) -> Bounds:
+    """Return the two values of the sample between which a quantile lies."""
+    both = f"{at['lower']} IS NOT NULL AND {at['upper']} IS NOT NULL"
+    low, high = (f"CASE WHEN {both} THEN {at[end]} END" for end in ("lower", "upper"))
+    return Bounds(low, high, _name_method("order statistics", weighted))
 
 
 def _write_reason(at: At, rounding: str = "0") -> str:
@@ -328,6 +335,7 @@ METHODS: Mapping[str, Callable[[At, Level, Header, bool], Bounds]] = {
     "wilson": _write_wilson,
     "wilson of the prevalence": _write_wilson_of_prevalence,
     "delong": _write_delong,
+    "order statistics": _write_order_statistics,
     "normal": _write_normal,
     "delta": _write_delta,
 }

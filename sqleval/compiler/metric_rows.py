@@ -33,7 +33,7 @@ COLUMNS = ("metric", "value", "low", "high", "n", "n_dropped", "method", "note")
 #: The note of a metric whose interval needs replicates.
 NO_CLOSED_FORM = "no interval in closed form; the bootstrap gives one"
 #: The note of a sum over rows.
-NO_SUM = "no interval: a sum depends on the number of rows; normalize=True has one"
+NO_SUM = "no interval: a sum depends on the number of rows, and the mean has one"
 #: Start of the text in ``method`` for a metric that ``over=`` does not average.
 _POOLED = "pooled over "
 #: Regular expression of that text.

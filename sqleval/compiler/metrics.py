@@ -8,6 +8,7 @@ from typing import get_args
 from sqleval.binding.binding import Binding
 from sqleval.catalog import graph
 from sqleval.catalog.contract import Relation, list_interval_columns
+from sqleval.catalog.parameters import LEVEL
 from sqleval.catalog.request import Request
 from sqleval.compiler import metric_rows, requirements
 from sqleval.compiler.bins import Bins
@@ -159,7 +160,7 @@ def write_metrics(
         from statistics import NormalDist  # late: it costs more to import than to use
 
         level = Level(
-            z="$" + builder.add_parameter("z", NormalDist().inv_cdf(0.5 + ci / 2)),
+            z="$" + builder.add_parameter(LEVEL, NormalDist().inv_cdf(0.5 + ci / 2)),
             alpha="$" + builder.add_parameter("alpha", 1 - ci),
             is_exact=ci_method == "clopper_pearson",
             has_parts=ci_method == "parts",

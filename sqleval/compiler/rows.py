@@ -9,7 +9,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from sqleval.binding.binding import CELLS, Binding, name_set
 from sqleval.binding.canonical import read_column
 from sqleval.catalog.relations import WEIGHTS
-from sqleval.catalog.roles import ROLES
+from sqleval.catalog.roles import JUDGED, ROLES
 from sqleval.common.columns import NO_TYPE, Column, is_float
 from sqleval.common.sql_text import (
     quote,
@@ -294,14 +294,13 @@ def write_predictions(
 
 
 def _write_judged(binding: Binding, bound: Container[str]) -> dict[str, str]:
-    """Return label, prediction and scores of ``predictions`` in the form of the task."""
+    """Return the `JUDGED` columns of ``predictions`` in the form of the task."""
     if binding.has_two_classes:
         roles = [role for role in ("label", "prediction") if role in bound]
         items = {role: write_zero_or_one(binding, role) for role in roles}
         return items | ({"score": "score"} if "score" in bound else {})
     if not binding.has_several_classes:
-        roles = [role for role in ("label", "prediction", "score") if role in bound]
-        return {role: f"CAST({role} AS DOUBLE)" for role in roles}
+        return {role: f"CAST({role} AS DOUBLE)" for role in JUDGED if role in bound}
     items = {"label": write_class(binding.role["label"], "label")}
     if "prediction" in bound:
         items["prediction"] = write_class(binding.role["prediction"], "prediction")

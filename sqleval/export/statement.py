@@ -88,8 +88,8 @@ def _find_task(metrics: Sequence[str], roles: Mapping[str, Any]) -> Task:
     )
     if only:
         return next(name for name in TASKS if name in only)
-    if roles["qid"] is not None:
-        return "ranking"
+    if roles["qid"] is not None or roles["value"] is not None:
+        return "ranking" if roles["value"] is None else "value"
     if isinstance(roles["counts"], Mapping):
         return "binary"
     # With over=, an average means the mean over folds, not over classes.
@@ -127,7 +127,8 @@ def _bind_table(
     metrics: Sequence[str], dialect: str, labels: str | None, roles: dict[str, Any]
 ) -> Binding:
     """Return the binding of a table whose column types are unknown."""
-    if roles["label"] is None and not isinstance(roles["counts"], Mapping):
+    has_rows = isinstance(roles["counts"], Mapping) or roles["value"] is not None
+    if roles["label"] is None and not has_rows:
         raise RequestError("label= (--label) is needed and not given")
     task = roles["task"] or _find_task(metrics, roles)
     score = roles["score"]
@@ -227,6 +228,7 @@ def export_statement(
     label: str | None = None,
     score: Named = None,
     prediction: str | Mapping[Scalar, str] | None = None,
+    value: str | Mapping[Scalar, str] | None = None,
     classes: Sequence[Scalar] | None = None,
     weight: str | None = None,
     counts: str | Mapping[str, str] | None = None,
@@ -261,11 +263,11 @@ def export_statement(
         One of `sqleval.export.dialects.DIALECTS`.
     table : str
         The table's name in the dialect: ``db.schema.preds``.
-    label, score, prediction, weight, counts, qid, by, sets, over, role, threshold, nulls, common
+    label, score, prediction, value, weight, counts, qid, by, sets, over, role, threshold, nulls
         As for `sqleval.scan`. The table is not read, so every name counts as a column. Scores,
         weights, counts, the values of a regression or ranking and a binary label without
         ``positive`` are cast to DOUBLE; the other columns are used as they are.
-    on : str, optional
+    common, on : optional
         As for `sqleval.scan`.
     classes : sequence, optional
         Refused, because a list of scores is known by its type.
@@ -294,11 +296,10 @@ def export_statement(
     -- precision: share of predicted
     """
     roles: dict[str, Any] = {
-        "label": label, "score": score, "prediction": prediction, "weight": weight,
-        "classes": classes,
-        "counts": counts, "qid": qid, "by": by, "sets": sets, "over": over, "role": role,
-        "positive": positive, "threshold": threshold, "where": where, "nulls": nulls, "on": on,
-        "task": task, "common": common, **further,
+        "label": label, "score": score, "prediction": prediction, "value": value,
+        "classes": classes, "weight": weight, "counts": counts, "qid": qid, "by": by, "sets": sets,
+        "over": over, "role": role, "positive": positive, "threshold": threshold, "where": where,
+        "nulls": nulls, "on": on, "task": task, "common": common, **further,
     }  # fmt: skip
     exported = build_statement(metrics, dialect, table, roles, labels=labels, ci=ci, bins=bins)
     return f"{exported.comment}{exported.sql};\n"

@@ -34,6 +34,7 @@ def scan(
     score: str | Mapping[Any, str] | None = None,
     prediction: str | Mapping[Any, str] | None = None,
     classes: Sequence[Any] | None = None,
+    value: str | Mapping[Any, str] | None = None,
     weight: str | None = None,
     counts: str | Mapping[str, str] | None = None,
     qid: str | None = None,
@@ -98,6 +99,10 @@ def scan(
     classes : sequence, optional
         The class at each place of a list or array of scores. Labels that are whole numbers from 0
         need none, because they are the places. The fields of a struct are classes by themselves.
+    value : str or mapping, optional
+        A column that is summarised by itself, instead of ``label``, ``score`` and ``prediction``:
+        numbers, or truth values, of which True counts as 1. A mapping from model to column compares
+        models.
     weight : str, optional
         Sampling weights, 0 or more: of a survey, of importance sampling or of costs. Intervals and
         tests depend on their variation, not on their scale. The largest weight of a slice must lie
@@ -165,7 +170,7 @@ def scan(
         and 1 - p negatives, the expected numbers if the scores are calibrated. With labelled
         `Predictions` of the same model instead of True, ``note`` says how well calibrated their
         scores were.
-    task : {"binary", "multiclass", "regression", "ranking"}, optional
+    task : {"binary", "multiclass", "regression", "ranking", "value"}, optional
         If left out, it follows from the roles; for a label and a prediction, from their first
         1,000 rows. Values that are all 0 or 1, of any type, are binary; whole numbers are classes
         if one column has integers or texts; two columns of a floating type are a regression. A
@@ -237,6 +242,7 @@ def scan(
         "score": score,
         "prediction": prediction,
         "classes": classes if classes is None else [convert_scalar(each) for each in classes],
+        "value": value,
         "weight": weight,
         "counts": counts,
         "qid": qid,

@@ -184,6 +184,7 @@ def split_models(job: Job) -> dict[str, Job]:
     roles: dict[str, Any] = {
         "score": job.score,
         "prediction": job.prediction,
+        "value": job.value,
         "threshold": job.threshold,
     }
     by_model = {

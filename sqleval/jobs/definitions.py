@@ -76,6 +76,7 @@ def read_roles(job: Job) -> dict[str, Any]:
     named |= {"common": True} if job.common else {}
     named |= {"classes": job.classes} if job.classes is not None else {}
     named |= {"long": job.long, "key": job.key} if job.long or job.key else {}
+    named |= {"value": job.value} if job.value is not None else {}
     added = ((name, getattr(job, name)) for name in list_added_arguments())
     named |= {name: column for name, column in added if column is not None}
     return named | {"expected": True} if job.is_expectation else named
@@ -107,7 +108,7 @@ def create_expectation(job: Job) -> Job | None:
 
 def create_arrival(job: Job) -> Job | None:
     """Return the job that checks and counts rows before late labels come; None without any."""
-    if job.expected or job.labels is None or not job.labels.maturity:
+    if job.expected or job.labels is None or not job.labels.maturity or job.value is not None:
         return None
     of_task, requests = _list_possible_tasks(job)[0]
     assert of_task.task is not None
@@ -299,12 +300,14 @@ def _list_possible_tasks(job: Job) -> list[tuple[Job, tuple[Request, ...]]]:
         tasks = [job.task]
     elif job.qid is not None:
         tasks = ["ranking"]
+    elif job.value is not None:
+        tasks = ["value"]
     elif has_classes_of_models(job.score) or len(job.classes or ()) > 2:
         tasks = ["multiclass"]
     elif job.score is not None or job.positive is not None:
         tasks = ["binary"]
     else:
-        tasks = [name for name, facts in TASKS.items() if not facts.has_queries]
+        tasks = [name for name, facts in TASKS.items() if not facts.role]
     possible: list[tuple[Job, tuple[Request, ...]]] = []
     errors: list[RequestError] = []
     has_score = (

@@ -117,6 +117,9 @@ def _create_task_values(binding: Binding, bits: int, threshold: Value, *, scored
     """Return the labels, and the scores or predictions, in the form of the task."""
     if binding.has_several_classes:
         return _create_class_values(binding, bits, scored=scored)
+    if not binding.facts.has_labels:
+        items = {"value": write_rounded("value", bits)}
+        return Values(items, {"value": "value", "task": binding.task}, bits > 0)
     if not binding.has_two_classes:
         items = {
             "label": write_rounded("label", bits),

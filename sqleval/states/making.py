@@ -86,7 +86,7 @@ def _describe_roles(
     for name in ("positive", "where"):
         value = getattr(binding, name)
         described |= {} if value is None else {name: str(value)}
-    described["label type"] = label
+    described |= {"label type": label} if binding.facts.has_labels else {}
     keys = dict(binding.expressions)
     described |= {f"{KEY_PREFIX}{key}": keys[key] for key in binding.key_names if key in keys}
     if binding.period is not None:
@@ -222,6 +222,8 @@ def _build_query_state(
 def _find_label_type(binding: Binding) -> Any:
     if binding.has_two_classes:
         return pl.Int8()
+    if not binding.facts.has_labels:
+        return None
     kind = binding.role["label"].type
     return pl.Float64() if is_float(kind) else pl.Int64() if is_integer(kind) else pl.String()
 

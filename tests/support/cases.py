@@ -15,13 +15,14 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 from sklearn.metrics import f1_score, multilabel_confusion_matrix, precision_score, recall_score
+from statsmodels.stats.weightstats import DescrStatsW
 
 import sqleval
 from sqleval.catalog import builtin, request
 
 from . import references as ref
 
-Kind = Literal["binary", "multiclass", "probabilities", "regression", "ranking"]
+Kind = Literal["binary", "multiclass", "probabilities", "regression", "ranking", "value"]
 
 #: The columns of each kind of data, as arguments of `sqleval.scan`.
 ROLES: Mapping[Kind, Mapping[str, Any]] = {
@@ -34,6 +35,7 @@ ROLES: Mapping[Kind, Mapping[str, Any]] = {
     },
     "regression": {"label": "y", "prediction": "v", "task": "regression"},
     "ranking": {"label": "y", "score": "p", "qid": "q"},
+    "value": {"value": "v"},
 }
 
 
@@ -80,6 +82,8 @@ def rows_of(
         prediction = np.array(["a", "b", "c"])[score.argmax(axis=1)]
     elif kind == "regression":
         prediction = frame["v"].to_numpy()
+    elif kind == "value":
+        score = frame["v"].to_numpy().astype(float)
     else:
         score = frame["p"].to_numpy().astype(float)
     if label.dtype == object:
@@ -333,6 +337,29 @@ class Case:
 
     def __str__(self) -> str:
         return f"{self.kind}-{self.metric}"
+
+
+def averaged(rows: Rows) -> float | None:
+    """Return the weighted mean of the values."""
+    return np.average(rows.score, weights=rows.weight) if rows.score.size else None
+
+
+def is_zero_or_one(rows: Rows) -> bool:
+    """Whether all values are 0 or 1."""
+    return bool(np.isin(rows.score, (0, 1)).all())
+
+
+def quantile(q: float) -> Reference:
+    """Return the reference of a quantile: without weights NumPy's, with weights statsmodels'."""
+
+    def reference(rows: Rows) -> float | None:
+        if not rows.score.size:
+            return None
+        if (rows.weight == 1).all():
+            return np.quantile(rows.score, q, method="averaged_inverted_cdf")
+        return DescrStatsW(rows.score, weights=rows.weight).quantile([q]).iloc[0]
+
+    return reference
 
 
 NAN: Mapping[str, Any] = {"zero_division": np.nan}
@@ -592,6 +619,15 @@ CASES: list[Case] = [
     Case("mse", "regression", decided("mse")),
     Case("mse(normalize=False)", "regression", weighted_sum_of_squares),
     Case("rmse", "regression", decided("rmse")),
+    # A column without a label.
+    Case("mean", "value", averaged),
+    Case("share", "value", lambda rows: averaged(rows) if is_zero_or_one(rows) else None),
+    Case(
+        "sum", "value", lambda rows: np.sum(rows.weight * rows.score) if rows.score.size else None
+    ),
+    Case("count", "value", lambda rows: np.sum(rows.weight) if rows.score.size else None),
+    Case("median", "value", quantile(0.5)),
+    *(Case(f"quantile(q={q})", "value", quantile(q)) for q in (0, 0.1, 0.25, 0.9, 1)),
     Case("ndcg", "ranking", ndcg()),
     Case("ndcg(k=3)", "ranking", ndcg(3)),
     Case("ndcg(k=1)", "ranking", ndcg(1)),
@@ -678,6 +714,8 @@ def drawn(kind: Kind, n: int = 120, seed: int = 0) -> pl.DataFrame:
     elif kind == "regression":
         truth = rng.normal(10, 5, n)
         columns = {"y": truth, "v": truth + rng.normal(0, 2, n)}
+    elif kind == "value":
+        columns = {"y": label, "v": rng.normal(3, 1, n).round(1)}
     else:
         relevance = rng.integers(0, 4, n)
         columns = {"y": relevance, "p": rng.normal(relevance, 2), "q": rng.integers(0, 15, n)}
@@ -707,9 +745,8 @@ def _any_kind(kind: Kind) -> Iterator[Data]:
     yield Data("no weight at all", kind, rows.with_columns(count=0), {"weight": "count"})
     half = rows.with_columns(count=pl.when(g="north").then(0).otherwise("count"))
     yield Data("a slice without weight", kind, half, {"weight": "count", "by": ["g"]})
-    score = {"binary": "p", "ranking": "p", "probabilities": "p_a", "regression": "v"}.get(
-        kind, "c"
-    )
+    named = {"binary": "p", "ranking": "p", "probabilities": "p_a", "regression": "v", "value": "v"}
+    score = named.get(kind, "c")
     gaps = rows.with_columns(pl.when(g="north").then(None).otherwise(score).alias(score))
     yield Data("a slice without usable rows", kind, gaps, {"by": ["g"], "nulls": "drop"})
 
@@ -810,6 +847,17 @@ def _other() -> Iterator[Data]:
     yield Data("large", "regression", rows.with_columns(pl.col("y", "v") * 1e9))
     yield Data("FLOAT", "regression", rows.with_columns(pl.col("v").cast(pl.Float32)))
     yield Data("integers", "regression", rows.with_columns(pl.col("y", "v").cast(int)))
+    rows = drawn("value")
+    yield Data("zeros and ones", "value", rows.with_columns(v="y"))
+    yield Data("truth values", "value", rows.with_columns(v=pl.col("y") == 1))
+    yield Data("zeros and ones, weights", "value", rows.with_columns(v="y"), {"weight": "w"})
+    yield Data("zeros and ones by key", "value", rows.with_columns(v="y"), {"by": ["g", "h"]})
+    yield Data("constant", "value", rows.with_columns(v=4.5))
+    yield Data("large", "value", rows.with_columns(pl.col("v") * 1e9))
+    yield Data("far from 0", "value", rows.with_columns(pl.col("v") + 1e6))
+    yield Data("FLOAT", "value", rows.with_columns(pl.col("v").cast(pl.Float32)))
+    yield Data("integers", "value", rows.with_columns(pl.col("v").cast(int)))
+    yield Data("tens", "value", rows.head(100).with_columns(v=pl.int_range(pl.len())))
 
 
 DATA: list[Data] = [

@@ -148,7 +148,7 @@ def write_history(
     keys = [write_name(name, dialect) for name in key_names]
     read = [name for name in list_columns_read(exported.binding)[0] if name != "period"]
     column = f"s.{write_name(time, dialect)}"
-    label = roles["label"]
+    label = roles["value"] if isinstance(roles["value"], str) else roles["label"]
     places = {
         "period": _write_period(column, grain, dialect),
         "time": _write_day(column, dialect),

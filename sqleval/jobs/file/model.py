@@ -282,7 +282,7 @@ class Job(RowKeys):
     def _has_models(self) -> bool:
         """Whether results have the key ``model``, or would have it before late labels come."""
         is_late = self.labels is not None and bool(self.labels.maturity)
-        named = [self.prediction]
+        named = [self.prediction, self.value]
         named += [self.score] if is_late or not has_several_classes(self.task) else []
         return any(isinstance(each, dict) for each in named) or "model" in (self.long or {})
 

@@ -48,6 +48,11 @@ class RowKeys(RoleKeys):
     classes: list[str | int | float | bool] | None = Field(
         default=None, description="Class at each place of a list or array of scores."
     )
+    value: str | dict[str | int, str] | None = Field(
+        default=None,
+        description="Column that is summarised by itself, without a label, or name: column for "
+        "several models.",
+    )
     weight: str | None = Field(default=None, description="Column of sampling weights.")
     counts: str | dict[str, str] | None = Field(
         default=None,

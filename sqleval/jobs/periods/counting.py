@@ -115,9 +115,9 @@ def _count_labels(
         )
         source, period = open_with_period(job, paths, lake.find_snapshot("source"))
         rows_and_labels = describe(source, labels, embedded())
-        both = compute_roles(rows_and_labels, {"label": job.label}, embedded())
+        both = compute_roles(rows_and_labels, {"label": job.label, "value": job.value}, embedded())
         source, labels, columns = both.source, both.labels or labels, both.late or {}
-        values = [name for name in columns if name == job.label]
+        values = [name for name in columns if name in (job.label, job.value)]
         label = f"l.{quote(values[0])}" if values else "1"
         names = list(dict.fromkeys([*on, job.period.column]))
         listed = ", ".join(f"s.{quote(name)}" for name in names)

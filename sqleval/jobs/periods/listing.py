@@ -90,11 +90,12 @@ def _list_source(job: Job, source: str | list[str]) -> Listing:
 
 def _write_mapping(job: Job) -> str:
     """Return the keys of a job on which the periods and label counts of a file depend."""
+    label = job.label if job.value is None else job.value
     # Most jobs have neither, and keep their versions.
     query = "" if job.query is None else f"|{normalize_query(job)}"
     reading = f"|{each}" if (each := define_reading(job)) else ""
     on = job.labels.on if job.labels else None
-    return f"{write_period_text(job)}|{job.label}|{on}{query}{reading}"
+    return f"{write_period_text(job)}|{label}|{on}{query}{reading}"
 
 
 def _list_data_files(job: Job, snapshot: Snapshot) -> list[File]:

@@ -40,7 +40,7 @@ class Settled(NamedTuple):
 
 def is_task_open(job: Job) -> bool:
     """Whether neither the job file nor its roles determine the task."""
-    deciding = (job.task, job.qid, job.score, job.positive, job.from_state)
+    deciding = (job.task, job.qid, job.score, job.value, job.positive, job.from_state)
     return all(each is None for each in deciding)
 
 

@@ -357,7 +357,7 @@ def test_a_step_needs_no_more_than_a_summary(folder: Path) -> None:
 def test_a_curve_needs_its_own_keys(folder: Path) -> None:
     text = "/*\nsummary: x\n*/\nSELECT slice, score AS threshold FROM predictions\n"
     message = refused(folder, "curve/bad.sql", text)
-    tasks = "two classes, classes, several classes, regression, ranking"
+    tasks = "two classes, classes, several classes, regression, ranking, value"
     missing = f"'formula', 'reference', 'since', 'task' ({tasks}), 'weights' (frequency, none)"
     assert message == f"curve/bad.sql:1: the header of a curve needs {missing}"
 
@@ -415,8 +415,9 @@ def test_a_folder_without_files(tmp_path: Path) -> None:
     [
         ("SELECT slice,\n  SUM(p) AS value\n-- p\nFROM predictions GROUP BY slice\n",
          f"binary/bad.sql:{FIRST + 1}: predictions has no column 'p'; it has bucket, fold, key, "),
-        ("SELECT slice, SUM(score) AS value FROM predictions GROUP BY slice HAVING value > 0\n",
-         f"binary/bad.sql:{FIRST}: predictions has no column 'value'; it has "),
+        ("SELECT slice, SUM(score) AS value, 'x' AS note FROM predictions GROUP BY slice "
+         "HAVING note > 'a'\n",
+         f"binary/bad.sql:{FIRST}: predictions has no column 'note'; it has "),
         ("SELECT slice, totl AS value FROM totals\n",
          f"binary/bad.sql:{FIRST}: totals has no column 'totl'; did you mean 'total'?"),
         ("SELECT t.slice, t.score AS value FROM totals AS t JOIN predictions USING (slice)\n",

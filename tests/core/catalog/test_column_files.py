@@ -69,9 +69,9 @@ ROWS = pl.DataFrame({"y": [0, 1, 1, 0, 1], "p": [0.2, 0.4, 0.6, 0.6, 0.8]})
 
 
 def make(folder: Path, **columns: str) -> Catalogue:
-    """Return a catalogue with the metric ``share`` and column files of it."""
+    """Return a catalogue with the metric ``part`` and column files of it."""
     (folder / "ours").mkdir(exist_ok=True)
-    files = {"share": METRIC, **{f"share.{word}": text for word, text in columns.items()}}
+    files = {"part": METRIC, **{f"part.{word}": text for word, text in columns.items()}}
     for name, text in files.items():
         (folder / "ours" / f"{name}.sql").write_text(text, encoding="utf-8")
     return Catalogue(find_sql_folder(), folder)
@@ -79,20 +79,20 @@ def make(folder: Path, **columns: str) -> Catalogue:
 
 def refuse(folder: Path, **columns: str) -> str:
     with pytest.raises(LoadError) as raised:
-        make(folder, **columns).files("share")
+        make(folder, **columns).files("part")
     return str(raised.value)
 
 
 @pytest.mark.parametrize("stderr", [STDERR, CARRYING], ids=["same rows", "further columns"])
 def test_an_interval_comes_from_a_file_beside_the_metric(tmp_path: Path, stderr: str) -> None:
     bound = sqleval.scan(ROWS, label="y", score="p", catalogue=make(tmp_path, stderr=stderr))
-    (row,) = bound.evaluate("share", ci=0.95).collect().to_dicts()
+    (row,) = bound.evaluate("part", ci=0.95).collect().to_dicts()
     assert row["value"] == 0.6
     assert row["low"] == pytest.approx(0.6 - 1.959963984540054 * 0.5 / math.sqrt(5))
     assert row["high"] == 1
     assert row["method"] == "normal"
     # The parameters are those of the metric.
-    (row,) = bound.evaluate("share(times=0.5)", ci=0.95).collect().to_dicts()
+    (row,) = bound.evaluate("part(times=0.5)", ci=0.95).collect().to_dicts()
     assert row["value"] == 0.3
 
 
@@ -139,32 +139,32 @@ def test_the_columns_of_metrics_are_those_of_their_files() -> None:
         (
             "stderr",
             STDERR.replace("stderr", "support"),
-            "ours/share.stderr.sql:5: an interval needs ",
+            "ours/part.stderr.sql:5: an interval needs ",
         ),
         (
             "bounds",
             STDERR,
-            "ours/share.bounds.sql:4: the output needs the column low",
+            "ours/part.bounds.sql:4: the output needs the column low",
         ),
         (
             "stderr",
             STDERR.replace("stderr", "error"),
-            "ours/share.stderr.sql:5: a metric returns no column 'error'",
+            "ours/part.stderr.sql:5: a metric returns no column 'error'",
         ),
         (
             "stderr",
             STDERR.replace("WHERE weight > 0\n", ""),
-            "ours/share.stderr.sql:7: FROM, WHERE and GROUP BY must be as in share.sql",
+            "ours/part.stderr.sql:7: FROM, WHERE and GROUP BY must be as in part.sql",
         ),
         (
             "stderr",
             CARRYING.replace("        label,\n", ""),
-            "ours/share.stderr.sql:7: FROM needs the column 'label', which the metric reads",
+            "ours/part.stderr.sql:7: FROM needs the column 'label', which the metric reads",
         ),
         (
             "stderr",
             STDERR.replace("$times", "$tims"),
-            "ours/share.stderr.sql:6: $tims is not declared under params",
+            "ours/part.stderr.sql:6: $tims is not declared under params",
         ),
     ],
 )
@@ -176,7 +176,7 @@ def test_a_file_that_does_not_fit_is_refused(
 
 @pytest.mark.parametrize("words", ["stderr.duckdb", "duckdb.stderr", "bounds.stderr"])
 def test_the_words_take_no_condition(words: str, tmp_path: Path) -> None:
-    with pytest.raises(LoadError, match="bounds and stderr take no condition beside them"):
+    with pytest.raises(LoadError, match="bounds, stderr, ranks take no condition beside them"):
         make(tmp_path, **{words: STDERR})
 
 
@@ -194,6 +194,6 @@ def test_only_metrics_have_column_files(tmp_path: Path) -> None:
 
 def test_a_column_file_without_its_metric_is_refused(tmp_path: Path) -> None:
     make(tmp_path, stderr=STDERR)
-    (tmp_path / "ours" / "share.sql").unlink()
+    (tmp_path / "ours" / "part.sql").unlink()
     with pytest.raises(LoadError, match="the portable file is missing"):
         Catalogue(find_sql_folder(), tmp_path)

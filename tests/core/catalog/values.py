@@ -110,6 +110,8 @@ def list_inputs() -> Iterator[Input]:
     scores = {**of_classes, "score": {i: f"p{i}" for i in range(3)}}
     predicted = {**of_classes, "prediction": "predicted"}
     regression = {"label": "y", "prediction": "yhat", "task": "regression", "by": ["seg"]}
+    alone = {"value": "relevance", "by": ["seg"]}
+    judged = {"value": "label", "by": ["seg"]}
     ranking = {"label": "relevance", "score": "score", "qid": "q", "by": ["seg"]}
     # Alone, a metric may have a twin that shares no step with others.
     yield Input("alone", binary, ["roc_auc"], ["rows", "intervals"])
@@ -118,6 +120,8 @@ def list_inputs() -> Iterator[Input]:
         ("scores of classes", scores, [*several, *averages], _SEVERAL),
         ("predicted classes", predicted, [*several, *averages], _SEVERAL),
         ("numbers", regression, by_task["regression"], _SEVERAL),
+        ("values", alone, [*by_task["value"], "quantile(q=0.8)"], [*_SEVERAL, "bins"]),
+        ("values of 0 and 1", judged, by_task["value"], [*_SEVERAL, "bins"]),
         ("lists", ranking, [each for name in by_task["ranking"] for each in (name, f"{name}(k=2)")],
          _SEVERAL),
     ):  # fmt: skip

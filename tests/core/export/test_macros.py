@@ -39,6 +39,7 @@ ALONE = [
         "binary": {"plain"} if other else {"plain", "weights and keys"},
         "multiclass": {"plain"} if other else {"weights and keys"},
         "regression": {"plain", "weights and keys"} if other else {data.name},
+        "value": set(),  # a column without a label has no macros
     }.get(data.kind, {data.name})
 ]  # fmt: skip
 

@@ -391,7 +391,7 @@ def test_no_role_is_without_an_audit() -> None:
     )
     columns = {
         "label": "y", "score": "p", "prediction": "c", "weight": "w", "count": "w", "query": "q",
-        "role": "r",
+        "role": "r", "value": "c",
     }  # fmt: skip
     assert columns.keys() == {role for role, facts in ROLES.items() if facts.is_bound}
     assert {facts.values for facts in ROLES.values()} <= VALUES.keys()
@@ -402,9 +402,10 @@ def test_no_role_is_without_an_audit() -> None:
         if column == "q":
             lacking = rows.with_columns(q=pl.when(pl.col("y") == 1).then("q"))
             roles["task"] = "ranking"
-        metric = "ndcg" if role == "query" else "accuracy"
+        metric = {"query": "ndcg", "value": "mean"}.get(role, "accuracy")
+        roles = {argument: column} if role == "value" else {**roles, "threshold": 0.5}
         with pytest.raises(DataError, match=rf"{argument}='{column}' is NULL"):
-            sqleval.scan(lacking, **roles, threshold=0.5).evaluate(metric).collect()
+            sqleval.scan(lacking, **roles).evaluate(metric).collect()
 
 
 def test_signatures_name_the_roles_of_the_table() -> None:

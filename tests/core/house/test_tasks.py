@@ -36,7 +36,10 @@ def list_comparisons(text: str) -> Iterator[str]:
         inner = [part for each in parts for part in ast.walk(each)]
         values = {part.value for part in inner if isinstance(part, ast.Constant)}
         shown = ast.unparse(node)
-        if values & {*TASKS} and not any(other in shown for other in OTHERS):
+        # The name of a task is that of a column of results, too.
+        is_column = isinstance(node, ast.Dict) or "task" not in shown
+        names = {*TASKS} - ({"value"} if is_column else set())
+        if values & names and not any(other in shown for other in OTHERS):
             yield shown
 
 
@@ -56,6 +59,7 @@ def test_a_comparison_is_found() -> None:
     assert [*list_comparisons("x = binding.task == 'ranking'")]
     assert [*list_comparisons("x = task not in ('ranking', 'binary')")]
     assert [*list_comparisons("x = {'binary': 1}[task]")]
+    assert [*list_comparisons("x = task == 'value'")]
     assert not [*list_comparisons("x = Reading('ranking')")]
 
 
