@@ -168,34 +168,18 @@ ROLES = [
     ENGINE,
     *COLUMNS,
     click.option("--labels", metavar="SOURCE", help="Second source, which has the labels."),
-    click.option(
-        "--on",
-        multiple=True,
-        metavar="KEY,...",
-        help="Key columns that join --labels, separated by commas.",
-    ),
-    click.option(
-        "--long",
-        multiple=True,
-        metavar="model=COLUMN|class=COLUMN",
+    click.option("--on", multiple=True, metavar="KEY,...",
+        help="Key columns that join --labels, separated by commas."),
+    click.option("--by-position", is_flag=True,
+        help="Join --labels by place: row 1 has label 1; files must be named one by one."),
+    click.option("--long", multiple=True, metavar="model=COLUMN|class=COLUMN",
         help="Several rows per case (--key): the column of the model, or of the class, of each "
-        "row; --score is the column of the values.",
-    ),
-    click.option(
-        "--key",
-        multiple=True,
-        metavar="A,B",
-        help="With --long: column, or columns, that the rows of a case share.",
-    ),
-    click.option(
-        "--by-position",
-        is_flag=True,
-        help="Join --labels by place: row 1 has label 1; files must be named one by one.",
-    ),
-    click.option(
-        "--common", is_flag=True, help="With --nulls drop: keep only rows that all models have."
-    ),
-]
+        "row; --score is the column of the values."),
+    click.option("--key", multiple=True, metavar="A,B",
+        help="With --long: column, or columns, that the rows of a case share."),
+    click.option("--common", is_flag=True,
+        help="With --nulls drop: keep only rows that all models have."),
+]  # fmt: skip
 EXPECTED = [
     click.option("--expected", is_flag=True,
         help="Before labels come: a row with score p counts as p positives, 1 - p negatives."),

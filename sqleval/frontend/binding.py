@@ -57,6 +57,8 @@ def bind_source(
     own = ("common", "by_position")
     roles = {name: value for name, value in roles.items() if name not in own}
     if is_by_position:
+        if roles.get("long"):
+            raise RequestError("by_position=True does not go with long=, whose rows have a key=")
         source, labels = _take_orders(source, labels, roles.get("on"), engine)
         roles["on"] = PLACE
     if engine.dialect != "duckdb" and roles.get("where") is not None:

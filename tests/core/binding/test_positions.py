@@ -166,6 +166,8 @@ def test_sources_without_an_order_are_refused_by_name(tmp_path: Path) -> None:
     for more in ({"labels": LABELS, "on": "p"}, {}):
         with pytest.raises(RequestError, match=goes):
             sqleval.scan(ROWS, **ROLES, **more)
+    with pytest.raises(RequestError, match="does not go with long="):
+        sqleval.scan(ROWS, labels=LABELS, long={"model": "g"}, key="q", **ROLES)
 
 
 def test_a_job_and_other_engines_refuse_positions(tmp_path: Path) -> None:
