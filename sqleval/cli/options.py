@@ -15,6 +15,7 @@ from sqleval.cli.controls import CONTROL
 from sqleval.cli.formats import choose_format
 from sqleval.cli.parsing import (
     parse_columns,
+    parse_long,
     parse_names,
     parse_sets,
     parse_slice_keys,
@@ -298,17 +299,7 @@ def read_roles(roles: Mapping[str, Any]) -> dict[str, Any]:
         "prediction": parse_columns(roles["prediction"], "prediction"),
         "threshold": parse_threshold(roles["threshold"]),
         "value": parse_columns(roles["value"], "value"),
-        **_read_long(roles),
-    }
-
-
-def _read_long(roles: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments of long rows, if the command has their options."""
-    if "long" not in roles:
-        return {}
-    return {
-        "long": parse_columns(roles["long"], "long"),
-        "key": [name for name in parse_names(roles["key"]) if name] or None,
+        **parse_long(roles),
     }
 
 

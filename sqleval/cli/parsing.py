@@ -1,7 +1,7 @@
 """Parses the values of options that several commands share."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sqleval.errors import RequestError
@@ -92,6 +92,16 @@ def _parse_number(text: str) -> float:
         raise RequestError(
             f"--threshold {text!r} must be a number, or NAME=NUMBER for each model"
         ) from None
+
+
+def parse_long(roles: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of long rows among a command's options, if it has them."""
+    if "long" not in roles:
+        return {}
+    return {
+        "long": parse_columns(roles["long"], "long"),
+        "key": [name for name in parse_names(roles["key"]) if name] or None,
+    }
 
 
 def parse_names(texts: Sequence[str]) -> list[str]:

@@ -9,10 +9,11 @@ from typing import Any
 from sqleval.binding.binding import Binding
 from sqleval.binding.canonical import read_column
 from sqleval.binding.lookup import Columns, find_column
+from sqleval.binding.pivot import write_cases, write_chosen, write_test
 from sqleval.binding.roles import bind
 from sqleval.catalog.roles import name_argument
 from sqleval.common.columns import Column
-from sqleval.common.sql_text import quote, write_literal, write_present_test
+from sqleval.common.sql_text import quote, write_present_test
 from sqleval.comparison.options import Options
 from sqleval.errors import DataError, RequestError
 from sqleval.resampling.cells import Input
@@ -189,14 +190,11 @@ def pivot_models(data: Input, model: str, key: str) -> Input:
     _check_alike(data, key_column, list(dict.fromkeys(others)))
     grouped = list(dict.fromkeys([key_column.name, *others]))
     columns = {name: f"_model_{i}" for i, name in enumerate(models, start=1)}
-    scores = ", ".join(
-        f"MAX(CASE WHEN CAST(s.{quote(model_column.name)} AS VARCHAR) = {write_literal(name)} "
-        f"THEN s.{quote(score.name)} END) AS {column}"
-        for name, column in columns.items()
-    )
-    listed = ", ".join(f"s.{quote(name)}" for name in grouped)
-    where = f" WHERE ({binding.where})" if binding.where else ""
-    relation = f"(SELECT {listed}, {scores} FROM {binding.relation} AS s{where} GROUP BY {listed})"
+    items = {name: f"s.{quote(name)}" for name in grouped}
+    groups = [*items.values()]
+    for name, column in columns.items():
+        items[column] = write_chosen(score, write_test({"model": model_column}, {"model": name}))
+    relation = write_cases(binding.relation, items, groups, binding.where)
     read = [*grouped, model_column.name, score.name, *binding.where_columns]
     source, source_columns = data.engine.describe(
         data.source.add_columns(relation, list(columns.values()), read)

@@ -14,7 +14,7 @@ from typing import Any
 
 import duckdb
 
-from sqleval.binding.long_rows import WRONG_CASE
+from sqleval.binding.pivot import WRONG_CASE
 from sqleval.binding.vectors import OTHER_LENGTH
 from sqleval.binding.whole_numbers import WHOLE_BEFORE
 from sqleval.common.sql_text import quote, write_literal

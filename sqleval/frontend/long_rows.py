@@ -7,14 +7,9 @@ from typing import Any, cast
 from sqleval.binding.binding import Binding
 from sqleval.binding.canonical import parse_number
 from sqleval.binding.expressions import find_expression, list_texts
-from sqleval.binding.long_rows import (
-    LongRows,
-    parse_long,
-    pivot_rows,
-    write_label_check,
-    write_values,
-)
+from sqleval.binding.long_rows import LongRows, parse_long
 from sqleval.binding.lookup import Columns
+from sqleval.binding.pivot import pivot_rows, write_label_check, write_values
 from sqleval.binding.slice_keys import parse_slice_keys
 from sqleval.binding.where import check_condition, check_expression, keep_nan, split_condition
 from sqleval.binding.whole_numbers import read_numbers_exactly
