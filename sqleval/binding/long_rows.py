@@ -113,8 +113,9 @@ def check_long(long: object, key: object) -> None:
     """Raise `RequestError` unless ``long=`` names columns of its keys, and ``key=`` the case."""
     named = cast("Mapping[object, object]", long if isinstance(long, Mapping) else {})
     if not named:
+        lone = f"key={key!r} names the cases of long rows: " if long is None else ""
         raise RequestError(
-            f"long={long!r} must map 'model', 'class' or both to a column, such as "
+            f"{lone}long={long!r} must map 'model', 'class' or both to a column, such as "
             "long={'model': 'system'} (--long model=system)"
         )
     for name, column in named.items():

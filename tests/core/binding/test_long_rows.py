@@ -286,7 +286,7 @@ def test_a_condition_may_leave_out_models() -> None:
         ({"key": None}, "long= needs key= (--key)"),
         ({"key": "idd"}, "key='idd': no such column in the DataFrame; did you mean 'id'?"),
         ({"key": "system"}, "'system' has two uses; each has a column"),
-        ({"long": None}, "long=None must map"),
+        ({"long": None}, "key='id' names the cases of long rows: long=None must map"),
         ({"score": {"a": "p"}}, "score= is one column of values, which long= divides by model"),
         ({"score": None, "prediction": "d"}, "needs score=, the column of the values"),
         ({"task": "binary"}, "long= names classes, whose task is multiclass"),
