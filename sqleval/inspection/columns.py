@@ -15,6 +15,8 @@ from sqleval.sources.source import Source
 _EXACT_ROWS, _EXACT_BYTES = 1_000_000, 20_000_000
 #: Columns per statement: the time of planning grows with their square.
 _TOGETHER = 1_000
+#: For CSV and JSON, where each statement guesses the types anew: seconds for wide files.
+_TOGETHER_OF_TEXT = 2_500
 #: Values per statement that counts distinct ones.
 _MOST_VALUES = 20_000_000
 #: Kinds whose order has no meaning.
@@ -97,8 +99,9 @@ def describe_columns(source: Source, columns: Mapping[str, Column]) -> tuple[int
     )
     chosen = [column for column in columns.values() if not column.unusable]
     rows, facts = 0, list[Facts]()
-    for start in range(0, len(chosen), _TOGETHER):
-        rows, described = _describe_together(source, chosen[start : start + _TOGETHER], is_exact)
+    together = _TOGETHER_OF_TEXT if source.text_reader else _TOGETHER
+    for start in range(0, len(chosen), together):
+        rows, described = _describe_together(source, chosen[start : start + together], is_exact)
         facts += described
     return rows, facts
 
