@@ -19,10 +19,6 @@ from sqleval.inspection.shape import Look
 
 #: Options without a value.
 _FLAGS = ("verify", "worst-first", "common")
-#: Options of shapes that no command has yet.
-_LACKING = {"value", "rows", "csv"} - {facts.argument for facts in ROLES.values()}.union(
-    SOURCE_OPTIONS
-)
 #: Options that are arguments of `evaluate`, not of `scan`.
 _OF_EVALUATE = ("metric", "worst-first", "ci", "cluster")
 
@@ -156,8 +152,6 @@ def write_commands(
         usual = options | _list_options(data, has_missing=has_missing) | more
         commands += [(what, write(source, query, usual | look)) for what, look in _list_looks(data)]
     for look in data.shape.looks if data.shape is not None else ():
-        if _LACKING & look.options.keys():
-            continue
         given = options | _list_look_options(data, look, has_missing=has_missing) | more
         if look.verb == "inspect":
             shell = _write_shell("inspect", source, query, given)

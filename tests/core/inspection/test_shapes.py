@@ -12,8 +12,6 @@ import pytest
 from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 
 import sqleval
-from sqleval.binding.arguments import SOURCE_OPTIONS
-from sqleval.catalog.roles import ROLES
 from tests.core.inspection.test_inspection import commands_of, roles_of, run
 from tests.shapes import SHAPES, VARIANTS, confidence, one_hot_outcome, two_outcomes
 
@@ -213,10 +211,14 @@ NAMES: Mapping[str, Sequence[Mapping[str, str]]] = {
 }  # fmt: skip
 
 
-#: Options that no command has yet.
-LACKING = {"--value", "--rows", "--csv"} - {
-    f"--{name}" for name in [*SOURCE_OPTIONS, *(facts.argument for facts in ROLES.values())]
-}
+def name_source(path: Path) -> str:
+    """Return a path with the prefix of its format, if its suffix does not tell."""
+    return {"table.dat": "csv+", "spaces.txt": "whitespace+"}.get(path.name, "") + str(path)
+
+
+def make(shape: str, folder: Path, rows: int, names: Mapping[str, str]) -> list[Path]:
+    """Return the files of a shape, except one in latin-1, which is read with an option."""
+    return [p for p in MAKERS[shape](folder, rows, names) if p.name != "european.csv"]
 
 
 def rename(word: str, names: Mapping[str, str]) -> str:
@@ -238,8 +240,6 @@ def list_suggested(shape: str, path: Path, names: Mapping[str, str]) -> list[lis
     commands: list[list[str]] = []
     for text in SUGGESTED.get((shape, path.name), []):
         words = [rename(word, names) for word in shlex.split(text)]
-        if LACKING & {*words}:
-            continue
         if words[0] == "--query":
             words[1] = words[1].replace("FILE", f"'{path}'")
         else:
