@@ -71,7 +71,7 @@ def _write_shell(verb: str, source: object, query: str | None, options: Mapping[
             values = [f"{name}={text}" if is_pair else text]
         for each in values:
             words += [f"--{name}", each]
-    return " ".join(_quote_controls(w) if show_controls(w) != w else shlex.quote(w) for w in words)
+    return " ".join(map(_quote, words))
 
 
 def _write_value(value: object) -> str:
@@ -82,6 +82,15 @@ def _write_value(value: object) -> str:
     if isinstance(value, (list, tuple)):
         return "|".join(map(str, cast("Sequence[object]", value)))
     return str(value)
+
+
+def _quote(word: str) -> str:
+    """Return a word as a shell reads it, in double quotes if it has single ones."""
+    if show_controls(word) != word:
+        return _quote_controls(word)
+    if "'" in word and not {*word} & {*'"$`\\!'}:
+        return f'"{word}"'
+    return shlex.quote(word)
 
 
 def _quote_controls(word: str) -> str:
