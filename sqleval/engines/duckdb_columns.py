@@ -15,6 +15,7 @@ from sqleval.common.names import find_nearest
 from sqleval.common.sql_text import write_literal
 from sqleval.engines.csv_dates import settle_dates
 from sqleval.engines.csv_header import settle_header
+from sqleval.engines.csv_quotes import settle_quotes
 from sqleval.engines.duckdb_connection import (
     connect,
     convert_errors,
@@ -137,7 +138,7 @@ def describe_source(source: Source) -> tuple[Source, dict[str, Column]]:
     """Return the source as statements must read it, and its columns by name."""
     if source.settle is not None:
         source = source.settle(source, partial(_ask, source))
-    source = _unify_headers(_unify_types(_fit_types(source)))
+    source = _unify_headers(_unify_types(_fit_types(settle_quotes(source))))
     columns = _read_types(source)
     if (named := settle_header(source, columns)) is not source:
         source = _unify_headers(named)
