@@ -291,7 +291,7 @@ def read_roles(roles: Mapping[str, Any]) -> dict[str, Any]:
         **roles,
         "by": parse_slice_keys(roles["by"]),
         "over": parse_names(roles["over"]),
-        "on": parse_names(roles["on"]) or None,
+        "on": parse_names(roles["on"]) or None if "on" in roles else None,
         "sets": parse_sets(roles["sets"]),
         "counts": parse_columns(texts, "counts"),
         "classes": parse_names([roles["classes"]]) if roles["classes"] is not None else None,

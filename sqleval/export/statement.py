@@ -4,7 +4,11 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import count
 from typing import Any, NamedTuple, cast
+
+import sqlglot
+from sqlglot import exp
 
 from sqleval.binding.arguments import check_level
 from sqleval.binding.binding import Binding, Nulls, Task, list_columns_read
@@ -29,6 +33,8 @@ from sqleval.errors import RequestError
 from sqleval.export import dialects
 from sqleval.sources.source import Source
 
+#: Expressions that are true or false.
+_TRUTHS = (exp.Predicate, exp.And, exp.Or, exp.Not)
 #: Placeholders for the table and the table of labels, until the statement is translated.
 _INPUT, _LABELS = "_input", "_late"
 
@@ -165,7 +171,10 @@ def _compute_roles(roles: dict[str, Any], dialect: str) -> tuple[dict[str, Any],
         for text in filter(is_expression, list_texts(roles.get(argument))):
             portable.check_condition(text, dialect, argument)
             key = parse_role(text, everything, "the table", argument)
-            keys[text] = key._replace(name="_".join(["", *re.findall(r"\w+", text)]))
+            name = "_".join(["", *re.findall(r"\w+", text)])
+            taken = {each.name for other, each in keys.items() if other != text}
+            name = next(filter(lambda each: each not in taken, _number_names(name)))
+            keys[text] = key._replace(name=name, sql=_write_number(key.sql))
     named = {
         argument: map_texts(value, lambda text: keys[text].name if text in keys else text)
         if argument in list_arguments()
@@ -173,6 +182,21 @@ def _compute_roles(roles: dict[str, Any], dialect: str) -> tuple[dict[str, Any],
         for argument, value in roles.items()
     }
     return named, [*keys.values()]
+
+
+def _number_names(name: str) -> Iterator[str]:
+    """Yield a name, and the name with 2, 3 and so on after it."""
+    yield name
+    yield from (f"{name}_{i}" for i in count(2))
+
+
+def _write_number(sql: str) -> str:
+    """Return an expression as SQL, as 1 and 0 if it is a truth value.
+
+    Some engines do not cast a truth value to a number.
+    """
+    is_truth = isinstance(sqlglot.parse_one(sql, dialect="duckdb").unnest(), _TRUTHS)
+    return f"CASE WHEN {sql} THEN 1 WHEN NOT ({sql}) THEN 0 END" if is_truth else sql
 
 
 def _describe_unusable_rows(binding: Binding) -> str:

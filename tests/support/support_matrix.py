@@ -98,6 +98,9 @@ def _questions(relation: Relation) -> Iterator[Call]:
         name = _COSTS
     if family == "regression":
         yield Call(name, "preds", {"label": "y", "prediction": "yhat", "weight": "w"})
+    elif family == "value":
+        roles = {"value": "label" if name == "share" else "y", "weight": "w", "by": ["seg"]}
+        yield Call(name, "preds", roles)
     elif family == "ranking":
         yield Call(name, "preds", {"label": "relevance", "score": "retrieved", "qid": "q"})
     elif relation.header.get("across") == "model":

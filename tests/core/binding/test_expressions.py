@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import duckdb
 import numpy as np
 import polars as pl
 import pytest
@@ -9,6 +10,7 @@ from sklearn.metrics import accuracy_score, brier_score_loss, roc_auc_score
 
 import sqleval
 from sqleval import RequestError
+from sqleval.export.statement import export_statement
 from tests.support.commands import run
 
 RNG = np.random.default_rng(7)
@@ -181,9 +183,27 @@ def test_text_for_other_dialects() -> None:
         "sql", "--table", "db.preds", "--dialect", "bigquery", "--label", WON, "--score",
         "1 - p_no", "-m", "precision",
     )  # fmt: skip
-    assert "s.`outcome` = 'won' AS `_outcome_won`" in done.stdout
+    assert "END AS `_outcome_won`" in done.stdout
     done = run(
         "sql", "--table", "t", "--dialect", "postgres", "--label", "y", "--score",
         "strptime(p, '%d') + 1", "-m", "precision", code=2,
     )  # fmt: skip
     assert "not read alike by all engines" in done.stderr
+
+
+def test_text_to_paste_gives_the_same_numbers() -> None:
+    statement = export_statement(
+        ["roc_auc", "log_loss"],
+        "duckdb",
+        "rows",
+        label=WON,
+        score={"a": "(1 - p_no)", "b": "(1 + -p_no)", "c": "p_no"},
+        weight="1 + id % 3",
+    )
+    con = duckdb.connect()
+    con.register("rows", ROWS.to_arrow())
+    found = {row[:2]: row[2] for row in con.execute(statement).fetchall()}
+    weights = 1 + ROWS["id"].to_numpy() % 3
+    for model, score in (("a", P), ("b", P), ("c", 1 - P)):
+        want = roc_auc_score(Y, score, sample_weight=weights)
+        assert found[model, "roc_auc"] == pytest.approx(want, abs=1e-12)
