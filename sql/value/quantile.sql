@@ -5,7 +5,7 @@ direction: higher
 range: -inf .. inf
 params:
   q: float in [0, 1] = 0.5
-reference: numpy.quantile(method='averaged_inverted_cdf')
+reference: numpy.quantile # with method='averaged_inverted_cdf'
 task: value
 weights: frequency
 unbinned: always

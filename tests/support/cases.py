@@ -745,7 +745,8 @@ def _any_kind(kind: Kind) -> Iterator[Data]:
     yield Data("no weight at all", kind, rows.with_columns(count=0), {"weight": "count"})
     half = rows.with_columns(count=pl.when(g="north").then(0).otherwise("count"))
     yield Data("a slice without weight", kind, half, {"weight": "count", "by": ["g"]})
-    named = {"binary": "p", "ranking": "p", "probabilities": "p_a", "regression": "v", "value": "v"}
+    # In a ranking, a NULL score is an item that was not retrieved.
+    named = {"binary": "p", "ranking": "q", "probabilities": "p_a", "regression": "v", "value": "v"}
     score = named.get(kind, "c")
     gaps = rows.with_columns(pl.when(g="north").then(None).otherwise(score).alias(score))
     yield Data("a slice without usable rows", kind, gaps, {"by": ["g"], "nulls": "drop"})

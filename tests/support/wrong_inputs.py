@@ -62,8 +62,9 @@ FILES = [
           "no file matches '"),
     Wrong({"source": " "}, "scan", RequestError, "the source is ' ': name a file"),
     Wrong(file("empty"), "scan", SourceError,
-          "no data file (.parquet, .pq, .csv, .tsv, .json, .jsonl, .ndjson, .arrow, .feather, .ipc "
-          "(text also with .gz or .zst)) in the folder '"),
+          "no data file (.parquet, .pq, .csv, .tsv, .tab, .json, .jsonl, .ndjson, .arrow, "
+          ".feather, .ipc, .arff, .trec, .run, .qrels (text also with .gz or .zst)) in the folder "
+          "'"),
     Wrong(file("delta"), "scan", SourceError, "/delta'"),
     Wrong(file("iceberg"), "scan", SourceError, "/iceberg': "),
     Wrong({"source": []}, "scan", SourceError, "the list of paths is empty"),
@@ -82,7 +83,7 @@ FILES = [
     Wrong(file("texts"), "scan", SourceError, "/texts/2.csv"),
     Wrong(file("types"), "scan", SourceError, "/types/2.parquet"),
     Wrong(file("latin.csv"), "scan", SourceError,
-          "This file is not utf-8 encoded.\nType, encoding and delimiter of a CSV file can be"),
+          "This file is not utf-8 encoded.\nSeparator, encoding, types and other options"),
     Wrong({"source": None, "query": "SELECT * FROM nowhere"}, "scan", SourceError, "nowhere"),
     Wrong({"source": None, "query": "SELEC 1"}, "scan", SourceError, "cannot read the query: "),
     Wrong({"source": None, "query": "SELECT 1; SELECT 2"}, "scan", SourceError,

@@ -58,7 +58,7 @@ def rows() -> pl.DataFrame:
 
 @pytest.mark.parametrize(
     ("first", "names"),
-    [each for each in list_statements() if each[0].roles["label"] == "label"],
+    [each for each in list_statements() if each[0].roles.get("label") == "label"],
     ids=matrix.name_statement,
 )
 def test_no_task_ranks_all_rows(first: matrix.Call, names: list[str], rows: pl.DataFrame) -> None:

@@ -324,9 +324,17 @@ def given_notes(name: str) -> Iterator[str]:
                         yield from rows["note_1"].drop_nulls()
 
 
+#: Metrics that are undefined only without rows or without weight, as all metrics are then.
+ALWAYS = {"count", "sum", "median", "quantile"}
+
+
 @pytest.mark.parametrize("relation", builtin().relations("metric"), ids=lambda file: file.name)
 def test_every_note_has_a_case(relation: Relation) -> None:
     declared = {note for file in builtin().files(relation.name) for note in file.notes}
+    if relation.name in ALWAYS:
+        assert not declared
+        assert {*given_notes(relation.name)} <= {"no rows", "total weight is 0"}
+        return
     assert declared, "an undefined value needs its reason"
     missing = set(declared)
     for note in given_notes(relation.name):

@@ -30,6 +30,7 @@ from sqleval.jobs.file.reading import read_job
 from sqleval.jobs.running.plan import RunOptions
 from sqleval.jobs.running.run import run_job
 from sqleval.sources.files import open_files
+from sqleval.sources.formats import FileFormat
 from sqleval.sources.lake.data_files import DataFile
 from sqleval.sources.lake.format import Snapshot, TableFormat
 from sqleval.sources.source import Source
@@ -53,7 +54,7 @@ NAMES: dict[str, Any] = {
     "Case": Case, "Curve": Curve, "StoreKind": StoreKind, "open_store": open_store,
     "RESULTS": RESULTS, "ALL": ALL, "FLAGS": FLAGS, "TABLES": TABLES, "replace_file": replace_file,
     "read_job": read_job, "RunOptions": RunOptions, "run_job": run_job,
-    "open_files": open_files, "DataFile": DataFile, "Snapshot": Snapshot,
+    "open_files": open_files, "FileFormat": FileFormat, "DataFile": DataFile, "Snapshot": Snapshot,
     "TableFormat": TableFormat, "NamedTuple": NamedTuple,
     "datetime": datetime, "UTC": UTC, "TaskFacts": TaskFacts, "RoleFacts": RoleFacts,
 }  # fmt: skip
