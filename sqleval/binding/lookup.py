@@ -14,6 +14,9 @@ _OPERATORS = re.compile(r"[()\[\]'+*/<>=]")
 
 Columns = Mapping[str, Column]
 
+#: Arguments that take no expression.
+_NAMES_ONLY = ("on", "key", "long", "model", "groups", "time")
+
 
 def find_column(columns: Columns, name: str, role: str, where: str) -> Column:
     """Return the column called ``name``.
@@ -36,6 +39,8 @@ def find_column(columns: Columns, name: str, role: str, where: str) -> Column:
     advice = ""
     if role == "by" and "(" in name:
         advice = f"; an expression needs a name: by={{'key': {name!r}}} (--by NAME=SQL)"
+    elif role in _NAMES_ONLY and _OPERATORS.search(name):
+        advice = f"; {role}= takes the name of a column, no expression"
     elif _OPERATORS.search(name):
         advice = "; nor is it an expression in SQL"
     elif names and all(re.fullmatch(r"column\d+", each) for each in names):

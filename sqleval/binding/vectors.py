@@ -168,4 +168,9 @@ def name_classes(
             f"scikit-learn has them, they are classes=[{shown}]; Spark's StringIndexer puts the "
             "most frequent class first"
         )
+    if label is not None and label.kind == "boolean" and size > 2:
+        raise RequestError(
+            f"score={vector.text!r} is {size} scores in each row, and label={label.name!r} is a "
+            f"truth value: name the score of True, such as score='{vector.text}{vector.values}[2]'"
+        )
     return tuple(range(size))

@@ -189,11 +189,14 @@ def _convert_by_class(error: Exception, about: str) -> SqlevalError:
     if WRONG_CASE in text:
         return DataError(f"{about}: {text[text.index(WRONG_CASE) + len(WRONG_CASE) :]}")
     if WHOLE_BEFORE in text:
+        text = text[text.index("column ") :]
+        column = text[: text.index(WHOLE_BEFORE)].removeprefix("column ").strip()
         advice = (
-            "give its type: csv={'types': {'y': 'DOUBLE'}} (--csv types=y:DOUBLE), or for JSON in "
-            "a query (--query, query=): FROM read_json('file.json', columns = {...})"
+            f"give its type: csv={{'types': {{{column!r}: 'DOUBLE'}}}} (--csv "
+            f"types={column}:DOUBLE), or for JSON in a query (--query, query=): FROM "
+            "read_json('file.json', columns = {...})"
         )
-        return DataError(f"{about}: {text[text.index('column ') :]}; {advice}")
+        return DataError(f"{about}: {text}; {advice}")
     if OTHER_LENGTH in text:
         return DataError(f"{about}: {text[text.index('score=') :]}")
     if isinstance(error, (duckdb.ConversionException, duckdb.OutOfRangeException)):

@@ -67,7 +67,7 @@ def compute_roles(described: Described, roles: Mapping[str, Any], engine: Engine
     keys: dict[bool, dict[str, SliceKey]] = {False: {}, True: {}}
     for argument in (*list_arguments(), *_OTHERS):
         for text in list_texts(roles.get(argument)):
-            if (home := _find_home(argument, text, described)) is None:
+            if (home := find_home(argument, text, described)) is None:
                 continue
             if engine.dialect != "duckdb":
                 portable.check_condition(text, engine.dialect, argument)
@@ -78,7 +78,7 @@ def compute_roles(described: Described, roles: Mapping[str, Any], engine: Engine
     return add_computed(described, keys[False].values(), keys[True].values(), engine)
 
 
-def _find_home(argument: str, text: str, described: Described) -> bool | None:
+def find_home(argument: str, text: str, described: Described) -> bool | None:
     """Return whether an expression is over the late labels; None for the name of a column."""
     columns, late = described.columns, described.late
     if late is None or described.labels is None:

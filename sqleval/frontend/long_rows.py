@@ -14,11 +14,15 @@ from sqleval.binding.slice_keys import parse_slice_keys
 from sqleval.binding.where import check_condition, check_expression, keep_nan, split_condition
 from sqleval.binding.whole_numbers import read_numbers_exactly
 from sqleval.catalog.roles import list_arguments
+from sqleval.catalog.tasks import TASKS
 from sqleval.common.columns import Column
 from sqleval.engines.base import Engine
 from sqleval.errors import DataError, RequestError
-from sqleval.frontend.computing import Described, compute_roles
+from sqleval.frontend.computing import Described, compute_roles, find_home
 from sqleval.sources.source import Source
+
+#: The arguments whose columns a case has one of for each model or class, and the label.
+_OF_ROWS = ("label", "score", "prediction")
 
 
 def pivot_long(
@@ -55,7 +59,7 @@ def pivot_long(
             f"long= reads the rows more than once, and {source.label} can be read only once; "
             "collect it first"
         )
-    own = {name: roles.get(name) for name in ("label", "score", "prediction")}
+    own = {name: roles.get(name) for name in _OF_ROWS}
     described = compute_roles(described, own, engine)
     is_late = described.labels is not None and roles.get("label") not in described.columns
     rows = parse_long(long, key, roles, described.columns, source.label, has_late_label=is_late)
@@ -69,9 +73,12 @@ def pivot_long(
         for name, column in rows.divided.items()
     }
     has_truths = rows.may_be_truths and _has_truths(source, rows, found["class"], engine)
-    nulls = str(roles.get("nulls", "error"))
-    used = _list_used(roles, columns, source.label)
-    pivot = pivot_rows(source, columns, rows, found, used=used, nulls=nulls, has_truths=has_truths)
+    used = _list_used(roles, described._replace(columns=columns), source.label)
+    _check_cases(rows, used, has_truths=has_truths)
+    nulls = "drop" if _may_lack_scores(roles) else str(roles.get("nulls", "error"))
+    pivot = pivot_rows(
+        source, columns, rows, found, used=used.keys(), nulls=nulls, has_truths=has_truths
+    )
     pivoted, pivoted_columns = engine.describe(pivot.source)
     # A column of FLOAT and DOUBLE files has the type DOUBLE in a subquery.
     singles = {
@@ -82,23 +89,56 @@ def pivot_long(
     if "class" in rows.divided and roles.get("task") is None:
         roles["task"] = "multiclass"
     pivoted = described._replace(source=pivoted, columns={**pivoted_columns, **singles})
-    return pivoted._replace(computed={}), roles | pivot.roles
+    late = {name: read for name, read in described.computed.items() if name in (pivoted.late or ())}
+    return pivoted._replace(computed=late), roles | pivot.roles
 
 
-def _list_used(roles: Mapping[str, Any], columns: Columns, about: str) -> set[str]:
-    """Return the columns that roles, slice keys and conditions of cases read."""
-    used: set[str] = set()
+def _list_used(roles: Mapping[str, Any], described: Described, about: str) -> dict[str, str]:
+    """Return the columns of cases that roles, slice keys and conditions read.
+
+    Each has the argument that reads it. The score, the prediction and the label are left out.
+    """
+    columns, used = described.columns, dict[str, str]()
     for name, value in roles.items():
+        read: list[str] = []
         if name == "where" and value is not None:
-            used.update(check_condition(value, columns, about)[1])
+            read += check_condition(value, columns, about)[1]
         elif name == "by" and isinstance(value, Mapping):
             named = cast("Mapping[str, str]", value)
-            used.update(*(key.columns for key in parse_slice_keys(named, columns, about)), named)
-        elif name in (*list_arguments(), "by", "over", "on"):
+            read += [
+                each for key in parse_slice_keys(named, columns, about) for each in key.columns
+            ]
+            read += named
+        elif name in (*list_arguments(), "by", "over", "on") and name not in _OF_ROWS:
             for text in list_texts(value):
+                if find_home(name, text, described):  # an expression over the late labels
+                    continue
                 tree = find_expression(text, columns)
-                used.update(check_expression(text, columns, about, name)[1] if tree else [text])
+                read += check_expression(text, columns, about, name)[1] if tree else [text]
+        used |= {column: used.get(column, name) for column in read}
     return used
+
+
+def _check_cases(rows: LongRows, used: Mapping[str, str], *, has_truths: bool) -> None:
+    """Raise `RequestError` if a role or condition reads a column that differs within a case."""
+    several = {column.name for column in rows.divided.values()}
+    several |= {rows.values[role].name for role in rows.keys}
+    several |= {rows.label.name} if has_truths and rows.label is not None else set[str]()
+    for name, argument in used.items():
+        if name in several:
+            advice = (
+                "; AND joins a condition on models or classes alone" if argument == "where" else ""
+            )
+            raise RequestError(
+                f"{argument}= reads {name!r}, which differs between the rows of a case, and long= "
+                f"makes one row of them{advice}"
+            )
+
+
+def _may_lack_scores(roles: Mapping[str, Any]) -> bool:
+    """Whether a case may lack the row of a model, as an item of a ranking may not be retrieved."""
+    task = TASKS.get(roles.get("task") or ("ranking" if roles.get("qid") else ""))
+    return task is not None and "score" in task.may_be_null
 
 
 def _read_exactly(

@@ -18,6 +18,8 @@ from sqleval.frontend.first_values import FirstValues
 _LENGTH = "_sqleval_length"
 #: The positive class of two by default, and its texts.
 _POSITIVE = ("1", "1.0", "true")
+#: The places of two classes without names, by the texts of the label's values.
+_PLACES = {"0": 0, "0.0": 0, "-1": 0, "-1.0": 0, "false": 0, **dict.fromkeys(_POSITIVE, 1)}
 
 
 def expand_vectors(
@@ -57,7 +59,9 @@ def expand_vectors(
     if all(len(scores) == 2 for scores in by_text.values()) and (
         task is None or TASKS[task].has_two_classes
     ):
-        chosen = {text: _choose_positive(each, roles) for text, each in by_text.items()}
+        chosen = {
+            text: _choose_positive(vectors[text], each, roles) for text, each in by_text.items()
+        }
         keys = [key for key in keys if key.name in chosen.values()]
         roles["score"] = map_texts(roles["score"], lambda text: chosen.get(text, text))
     else:
@@ -81,17 +85,28 @@ def _check_classes(classes: Sequence[Scalar] | None) -> None:
         raise RequestError(f"classes= (--classes) names {twice} twice")
 
 
-def _choose_positive(scores: Mapping[Scalar, SliceKey], roles: Mapping[str, Any]) -> str:
+def _choose_positive(
+    vector: Vector, scores: Mapping[Scalar, SliceKey], roles: Mapping[str, Any]
+) -> str:
     """Return the column of the positive class of two."""
     positive = roles.get("positive")
+    shown = " and ".join(map(repr, scores))
     if positive is None:
         default = next((name for name in scores if str(name).lower() in _POSITIVE), None)
+        if default is None and vector.fields:
+            # The order of fields is not the user's, so the second one may be either class.
+            columns = " or ".join(f"score={key.name!r}" for key in scores.values())
+            raise RequestError(
+                f"score={vector.text!r} has the fields {shown}, neither of which is 1 or true: "
+                f"name the field of the positive class, {columns}, or the positive value of a "
+                "label that is a text, positive= (--positive)"
+            )
         name = list(scores)[1] if default is None else default
         return scores[name].name
+    place = _PLACES.get(str(positive).lower()) if list(scores) == [0, 1] else None
     for name, key in scores.items():
-        if str(name) == str(positive):
+        if str(name) == str(positive) or (place is not None and name == place):
             return key.name
-    shown = " and ".join(map(repr, scores))
     raise RequestError(
         f"positive={positive!r} is none of the classes {shown} of score=; name the class of each "
         "place with classes= (--classes A,B)"

@@ -201,6 +201,39 @@ def test_late_labels_belong_to_cases() -> None:
     assert_frame_equal(bound.evaluate("log_loss").collect(), right)
 
 
+@pytest.mark.parametrize("kind", ["frame", "csv"])
+def test_late_labels_and_weights_of_cases_may_be_expressions(kind: str, tmp_path: Path) -> None:
+    late = pl.DataFrame({"id": np.arange(N), "code": Y * 10, "double": 2 * W})
+    late.write_csv(tmp_path / "late.csv")
+    labels = late if kind == "frame" else str(tmp_path / "late.csv")
+    rows = LONG.filter(species="dog").drop("y", "t", "w")
+    bound = sqleval.scan(
+        rows, label="code + 0 = 10", score="p", weight="double / 2", by="g",
+        long={"model": "system"}, key="id", labels=labels, on="id",
+    )  # fmt: skip
+    found = bound.evaluate("roc_auc").collect()["value"].to_list()
+    right = [
+        sk.roc_auc_score(Y[g == G] == 1, SHARES[m][g == G, 1], sample_weight=W[g == G])
+        for g in "st"
+        for m in "ab"
+    ]
+    assert found == pytest.approx(right, abs=1e-12)
+
+
+def test_an_item_without_a_row_of_a_system_was_not_retrieved() -> None:
+    items = pl.DataFrame(
+        {"id": np.arange(N), "q": np.arange(N) // 9, "rel": Y, "a": SHARES["a"][:, 0]}
+    )
+    items = items.with_columns(b=pl.when(pl.col("id") % 4 > 0).then(1 - pl.col("a")))
+    long = pl.concat(
+        items.select("id", "q", "rel", p=m, system=pl.lit(m)).drop_nulls() for m in "ab"
+    )
+    roles: dict[str, Any] = {"label": "rel", "qid": "q"}
+    wide = sqleval.scan(items, score={"a": "a", "b": "b"}, **roles)
+    bound = sqleval.scan(long, score="p", long={"model": "system"}, key="id", **roles)
+    assert_frame_equal(bound.evaluate("ndcg").collect(), wide.evaluate("ndcg").collect())
+
+
 def change(name: str, value: Any, where: pl.Expr) -> pl.DataFrame:
     """Return the long rows with another value in some of them."""
     return LONG.with_columns(pl.when(where).then(pl.lit(value)).otherwise(name).alias(name))
@@ -291,7 +324,14 @@ def test_a_condition_may_leave_out_models() -> None:
         ({"score": None, "prediction": "d"}, "needs score=, the column of the values"),
         ({"task": "binary"}, "long= names classes, whose task is multiclass"),
         ({"counts": "w"}, "long= goes without counts= and role="),
-        ({"by": "system"}, "by='system': no such column"),
+        ({"by": "system"}, "by= reads 'system', which differs between the rows of a case"),
+        ({"by": {"k": "p > 0.5"}}, "by= reads 'p', which differs between the rows of a case"),
+        ({"weight": "p * 2"}, "weight= reads 'p', which differs between the rows of a case"),
+        ({"where": "p > 0.5"}, "where= reads 'p', which differs between the rows of a case"),
+        ({"where": "system = 'a' OR g = 's'"}, "AND joins a condition on models or classes alone"),
+        # The label of a case would be compared: the class, not 1 or 0.
+        ({"label": "t", "where": "t = 1"}, "where= reads 't', which differs between the rows"),
+        ({"key": "id + 1"}, "key= takes the name of a column, no expression"),
     ],
     ids=str,
 )

@@ -126,6 +126,45 @@ def test_two_classes_have_one_score(swap: bool) -> None:
         assert found == pytest.approx(want, abs=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("kind", "positive"),
+    [
+        (pa.bool_(), True), (pa.bool_(), False), (pa.bool_(), "true"), (pa.float64(), 1.0),
+        (pa.float64(), 0), (pa.int64(), "1"),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_the_positive_value_of_a_label_chooses_the_place(kind: Any, positive: Any) -> None:
+    truth = PLACES == 1
+    both = np.stack([1 - SCORES[:, 1], SCORES[:, 1]], axis=1)
+    table = pa.table({"y": pa.array(truth.astype(int)).cast(kind), "l": pa.array(both.tolist())})
+    is_second = positive not in (0, False)
+    want = roc_auc_score(truth == is_second, both[:, int(is_second)])
+    found = read_value(table, "roc_auc", label="y", score="l", positive=positive)
+    assert found == pytest.approx(want, abs=1e-12)
+
+
+def test_the_second_field_of_a_struct_is_not_taken_for_the_positive_class() -> None:
+    truth, p = PLACES == 1, SCORES[:, 1]
+    rows = pa.table(
+        {
+            "y": pa.array(truth.astype(int)),
+            "t": pa.array(np.where(truth, "won", "lost")),
+            "p": pa.array([{"won": each, "lost": 1 - each} for each in p]),
+            "q": pa.array([{"1": each, "0": 1 - each} for each in p]),
+        }
+    )
+    want = roc_auc_score(truth, p)
+    for roles in (
+        {"label": "y", "score": "q"},
+        {"label": "y", "score": "p.won"},
+        {"label": "t", "score": "p", "positive": "won"},
+    ):
+        assert read_value(rows, "roc_auc", **roles) == pytest.approx(want, abs=1e-12)
+    with pytest.raises(RequestError, match=r"positive class, score='p\.won' or score='p\.lost'"):
+        sqleval.scan(rows, label="y", score="p")
+
+
 def test_another_number_of_scores_is_an_error_that_shows_the_row() -> None:
     rows = pl.DataFrame({"y": [0, 1, 2, 1], "v": [[0.2, 0.3, 0.5]] * 3 + [[0.25, 0.75]]})
     for nulls in ("error", "drop"):
@@ -148,6 +187,7 @@ def test_another_number_of_scores_is_an_error_that_shows_the_row() -> None:
         ({"label": "place", "score": "list[1]", "classes": [1]}, "has one number in each row"),
         ({"label": "place", "score": "array", "classes": [1, 1, 2]}, "names 1 twice"),
         ({"label": "place", "score": "list", "classes": []}, "names no class"),
+        ({"label": "place = 1", "score": "list"}, r"a truth value: name .* score='list\[2\]'"),
     ],
 )  # fmt: skip
 def test_wrong_classes(roles: dict[str, Any], message: str) -> None:

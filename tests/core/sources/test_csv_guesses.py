@@ -136,8 +136,9 @@ def test_a_fraction_below_whole_classes_or_keys_is_an_error(
         text = "\n".join(str(row).replace("'", '"') for row in rows)
     path.write_text(text + "\n")
     message = f"column {column} holds whole numbers in the first rows, and a fraction below .*: 1.5"
-    with pytest.raises(DataError, match=message):
+    with pytest.raises(DataError, match=message) as raised:
         sqleval.scan(path, label="y", prediction="q", by="g").evaluate("accuracy").collect()
+    assert f"--csv types={column}:DOUBLE" in str(raised.value)
 
 
 def test_a_job_states_the_format(tmp_path: Path) -> None:
