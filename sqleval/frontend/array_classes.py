@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -63,6 +63,23 @@ def choose_role(
         return "score"
     is_label = values.drop_nulls().cast(pl.Float64).is_in([float(each) for each in numbers])
     return "prediction" if is_label.all() else "score"
+
+
+def are_classes(names: Iterable[object], label: pl.Series) -> bool:
+    """Whether the names of a mapping are the classes of the label, and not models.
+
+    Examples
+    --------
+    >>> are_classes([0, 1, 2], pl.Series([2.0, 0.0])), are_classes(["a", "b"], pl.Series([2, 0]))
+    (True, False)
+    """
+    labels = label.unique().drop_nulls().to_list()
+    texts = {f"{each:.0f}" if _is_whole(each) else str(each) for each in labels}
+    return bool(texts) and texts <= {*map(str, names)}
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, float) and value.is_integer()
 
 
 def _is_number_or_truth(kind: pl.DataType) -> bool:

@@ -12,7 +12,12 @@ from sqleval.catalog.roles import list_arguments
 from sqleval.catalog.tasks import has_several_classes
 from sqleval.common.counts import format_row_count
 from sqleval.errors import RequestError
-from sqleval.frontend.array_classes import choose_positive, choose_role, map_classes
+from sqleval.frontend.array_classes import (
+    are_classes,
+    choose_positive,
+    choose_role,
+    map_classes,
+)
 from sqleval.frontend.scan import scan
 from sqleval.sources.arrays import Columns, find_index, make_table, read_columns
 
@@ -249,6 +254,8 @@ class _Arrays:
             raise RequestError("p needs y, the truth of each row")
         whole = self.p
         models = cast("Mapping[Any, object]", whole if isinstance(whole, Mapping) else {"p": whole})
+        if has_several_classes(self.scanned.get("task")) and are_classes(models, label):
+            return [("score", whole)]
         roles = {
             name: choose_role(read_columns(values, str(name)), label, self.scanned, self.roles)
             for name, values in models.items()

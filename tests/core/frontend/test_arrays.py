@@ -201,6 +201,17 @@ def test_models_of_three_classes_are_compared() -> None:
     )
 
 
+def test_a_mapping_of_classes_is_one_model() -> None:
+    truth, scores = TEST_Y.astype(float), {0: P[:, 0], 1: P[:, 1]}
+    found = sqleval.evaluate(truth, scores, ["accuracy", "log_loss"], task="multiclass")
+    want = [accuracy_score(TEST_Y, P.argmax(axis=1)), log_loss(TEST_Y, P)]
+    assert found["value"].to_list() == pytest.approx(want, abs=1e-12)
+    names = dict(zip(FOREST.classes_, Q.T, strict=True))
+    found = sqleval.evaluate(TEST_FLOWERS.to_numpy(), names, "accuracy", task="multiclass")
+    want = accuracy_score(TEST_FLOWERS, FOREST.classes_[Q.argmax(axis=1)])
+    assert found["value"].item() == pytest.approx(want, abs=1e-12)
+
+
 def test_groups_and_rows_of_models_are_arrays() -> None:
     groups = np.where(np.arange(len(TEST_Y)) % 3 == 0, "a", "b")
     found = sqleval.compare(TEST_Y, P[:, 1], ["accuracy"], groups=groups)
