@@ -348,6 +348,7 @@ def write_problems(binding: Binding, checks: DomainChecks, origin: str = "_sourc
             " repeats; a key may have one label",
         )  # fmt: skip
         cases.append((f"{again} > 0", sentence))
+    joined = len(cases)
     if binding.nulls == "error":
         cases += _check_missing(binding)
     cases += _check_allowed(binding)
@@ -366,7 +367,7 @@ def write_problems(binding: Binding, checks: DomainChecks, origin: str = "_sourc
         cases += _check_classes(binding)
     cases += _check_domain(binding, checks)
     notice = _write_notice(binding, origin)
-    return _write_first_problem(binding, cases, notice, domain=checks.is_needed)
+    return _write_first_problem(binding, cases, notice, domain=checks.is_needed, joined=joined)
 
 
 def write_state_problems(binding: Binding, checks: DomainChecks) -> str:
@@ -382,7 +383,7 @@ def write_state_problems(binding: Binding, checks: DomainChecks) -> str:
 
 
 def _write_first_problem(
-    binding: Binding, cases: Sequence[Case], notice: str, *, domain: bool
+    binding: Binding, cases: Sequence[Case], notice: str, *, domain: bool, joined: int = 0
 ) -> str:
     problem = _NULL_TEXT
     if cases:
@@ -394,6 +395,6 @@ def _write_first_problem(
         items += f",\n  {outside} AS score_outside"
     if key := binding.problems_by:
         return f"SELECT\n  {key},\n{items}\nFROM _audit\nGROUP BY {key}"
-    # Without an aggregate there would be one row per slice.
-    audited = "\nFROM _audit" if cases or notice != _NULL_TEXT or domain else ""
+    # Without an aggregate, as in the ``joined`` first cases, there would be one row per slice.
+    audited = "\nFROM _audit" if len(cases) > joined or notice != _NULL_TEXT or domain else ""
     return f"SELECT\n{items}{audited}"

@@ -117,6 +117,22 @@ def test_files_are_read_in_the_order_of_the_list(
     assert abs(evaluate(sources[::-1], late) - area) > 0.05
 
 
+@pytest.mark.parametrize("counted", [True, False])
+def test_each_model_and_slice_has_one_row(*, counted: bool) -> None:
+    # No other check of the rows has an aggregate, which would make one row of all slices.
+    rows = pl.DataFrame({"a": [0.1, 0.5, 0.9, 0.3], "b": [0.2, 0.4, 0.1, 0.8], "g": [1, 1, 2, 2]})
+    labels = pl.DataFrame({"won": ["y", "n", "y", "n"]}).head(4 if counted else 3)
+    found = sqleval.scan(
+        rows, label="won = 'y'", score={"a": "a", "b": "b"}, threshold={"a": 0.3, "b": 0.6},
+        by="g", nulls="drop", labels=labels, by_position=True,
+    ).evaluate("accuracy")  # fmt: skip
+    if counted:
+        assert found.collect()["value"].to_list() == [0.0, 0.5, 0.5, 0.0]
+    else:
+        with pytest.raises(DataError, match="the source has 4 rows, and labels= has 3"):
+            found.collect()
+
+
 @pytest.mark.parametrize("verb", ["evaluate", "where", "compare", "state", "bins", "stream"])
 def test_unequal_counts_are_an_error(verb: str) -> None:
     for rows, labels, counts in (
