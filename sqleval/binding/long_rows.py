@@ -32,7 +32,7 @@ class LongRows(NamedTuple):
     divided : mapping of str to Column
         The columns of ``long=``: the model, the class, or both.
     values : mapping of str to Column
-        The score and the prediction of a row, as far as they are bound.
+        The score, the prediction and the value of a row, as far as they are bound.
     label : Column or None
         The label; None if another source has it.
     """
@@ -44,9 +44,9 @@ class LongRows(NamedTuple):
 
     @property
     def keys(self) -> dict[str, tuple[str, ...]]:
-        """The keys of ``long=`` by which each value is divided; a class has no prediction."""
+        """The keys of ``long=`` by which each value is divided; only scores are by class."""
         of_model = ("model",) if "model" in self.divided else ()
-        keys = {"score": tuple(self.divided), "prediction": of_model}
+        keys = {"score": tuple(self.divided), "prediction": of_model, "value": of_model}
         return {role: keys[role] for role in self.values if keys[role]}
 
     @property
@@ -78,7 +78,7 @@ def parse_long(
     if roles.get("counts") is not None or roles.get("role") is not None:
         raise RequestError("long= goes without counts= and role=: a case is one row")
     values: dict[str, Column] = {}
-    for role in ("score", "prediction"):
+    for role in ("score", "prediction", "value"):
         named = roles.get(role)
         if isinstance(named, Mapping):
             raise RequestError(
@@ -90,7 +90,7 @@ def parse_long(
     if not values or ("class" in long and "score" not in values):
         raise RequestError(
             f"long={dict(long)!r} needs score=, the column of the values"
-            + ("" if "class" in long else ", or prediction=")
+            + ("" if "class" in long else ", or prediction=; values without a label are value=")
         )
     names = list_unique_names(key, "key") if key is not None else []
     divided = {
@@ -116,7 +116,7 @@ def check_long(long: object, key: object) -> None:
         lone = f"key={key!r} names the cases of long rows: " if long is None else ""
         raise RequestError(
             f"{lone}long={long!r} must map 'model', 'class' or both to a column, such as "
-            "long={'model': 'system'} (--long model=system)"
+            "long={'model': 'system'} (--long model=COLUMN)"
         )
     for name, column in named.items():
         if str(name).rstrip("s") in _UNKNOWN_TASKS:

@@ -77,7 +77,7 @@ class Pivot(NamedTuple):
     source : Source
         The source, with a row per case.
     roles : dict
-        The roles that change: ``score`` and ``prediction``.
+        The roles that change: ``score``, ``prediction`` and ``value``.
     stands_for : dict of str to Column
         The column of the long rows by the name of each column that the pivot makes of it.
     """

@@ -41,8 +41,8 @@ _COMPARE = [
         help="Rank the models, and mark those not shown to be worse than the best."),
     *_TEST,
     click.option("--model", metavar="COLUMN",
-        help="Column that names the model, in a table with a row per model; --key is the column by "
-        "which the rows of models match."),
+        help="Column that names the model, in a table with a row per model; --key is the column, "
+        "or the columns, by which the rows of models match."),
     click.option("--unpaired", is_flag=True, help="The models are judged on different rows."),
     click.option("--groups", metavar="COLUMN",
         help="Compare each group of rows, such as a region, with all other rows."),
@@ -99,7 +99,10 @@ def compare(
     from sqleval.comparison.verdict import summarize
     from sqleval.curves.compare import summarize_curves
 
-    key = None if roles["long"] else _pop_key(roles)
+    key = None
+    if not roles["long"]:
+        # The key of --model is an argument of the comparison, and no role.
+        key, roles["key"] = parse_names(roles["key"]) or None, ()
     predictions = scan_source(roles)
     resampling: dict[str, Any] = {"replicates": replicates, "seed": seed, "cluster": cluster}
     chosen: dict[str, Any] = {
@@ -132,14 +135,6 @@ def compare(
     write(result.drop(left_out, strict=False), format_, output)
     for sentence in sentences:
         print_text(sentence)
-
-
-def _pop_key(roles: dict[str, Any]) -> str | None:
-    """Return the key of --model, and leave it out of the roles, of which it is none."""
-    names, roles["key"] = parse_names(roles["key"]), ()
-    if len(names) > 1:
-        raise click.UsageError("--key of --model is one column; --long takes several")
-    return names[0] if names else None
 
 
 def _refuse_options(option: str, why: str, others: Sequence[str]) -> None:

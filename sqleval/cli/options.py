@@ -175,7 +175,7 @@ ROLES = [
         help="Join --labels by place: row 1 has label 1; files must be named one by one."),
     click.option("--long", multiple=True, metavar="model=COLUMN|class=COLUMN",
         help="Several rows per case (--key): the column of the model, or of the class, of each "
-        "row; --score is the column of the values."),
+        "row; --score (or --value) is the column of the values."),
     click.option("--key", multiple=True, metavar="A,B",
         help="With --long: column, or columns, that the rows of a case share."),
     click.option("--common", is_flag=True,

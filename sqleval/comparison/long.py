@@ -116,11 +116,18 @@ def match_by_cluster(data: Input, options: Options) -> tuple[Input, Options]:
         return data, options
     if data.cluster is not None:
         raise RequestError("cluster= does not go with key= where each class has a score")
-    key, _ = _find(data, options.key, "key")
+    name, *others = options.key
+    if others:
+        joined = ", '/', ".join(options.key)
+        raise RequestError(
+            f"key={[*options.key]!r} is one column where each class has a score; an expression "
+            f'joins them: key="concat({joined})"'
+        )
+    key, _ = _find(data, name, "key")
     return data._replace(cluster=key), options._replace(paired=False)
 
 
-def keep_matched(data: Input, model: str, key: str) -> Input:
+def keep_matched(data: Input, model: str, key: Sequence[str]) -> Input:
     """Set the scores of classes to NULL for keys that lack a row of some model.
 
     Raises
@@ -130,40 +137,43 @@ def keep_matched(data: Input, model: str, key: str) -> Input:
     """
     binding = data.binding
     model_column, _ = _find(data, model, "model")
-    key_column, _ = _find(data, key, "key")
-    data = _reading(data, key_column.name, model_column.name)
+    keys = [_find(data, name, "key")[0] for name in key]
+    data = _reading(data, *key, model_column.name)
     models = list_models(data, model_column)
-    _check_unique(data, model_column, key_column)
+    _check_unique(data, model_column, keys)
     others = [column.name for column in (*binding.by, *binding.over)]
     others += [binding.role[name].name for name in _list_shared(binding)]
-    _check_alike(data, key_column, list(dict.fromkeys(others)))
+    _check_alike(data, keys, list(dict.fromkeys(others)))
     scores = [column.name for _, column in binding.classes]
     usable = [
         write_present_test(read_column(column, "s", binding.dialect), column.type, finite=False)
         for column in (binding.role["label"], *(column for _, column in binding.classes))
     ]
     usable += [f"({binding.where})"] if binding.where else []
-    name = quote(key_column.name)
+    names = [f"s.{quote(name)}" for name in key]
+    listed = ", ".join(f"{name} AS _key_{i}" for i, name in enumerate(names))
     matched = (
-        f"SELECT s.{name} AS _key FROM {binding.relation} AS s WHERE {' AND '.join(usable)} "
-        f"GROUP BY s.{name} HAVING COUNT(*) = {len(models)}"
+        f"SELECT {listed} FROM {binding.relation} AS s WHERE {' AND '.join(usable)} "
+        f"GROUP BY {', '.join(names)} HAVING COUNT(*) = {len(models)}"
     )
-    kept = [*others, key_column.name, model_column.name, *binding.where_columns]
+    on = " AND ".join(f"{name} = k._key_{i}" for i, name in enumerate(names))
+    kept = [*others, *key, model_column.name, *binding.where_columns]
     kept = [each for each in dict.fromkeys(kept) if each not in scores]
     listed = ", ".join(f"s.{quote(each)}" for each in kept)
     cases = ", ".join(
-        f"CASE WHEN k._key IS NOT NULL THEN s.{quote(each)} END AS {quote(each)}" for each in scores
+        f"CASE WHEN k._key_0 IS NOT NULL THEN s.{quote(each)} END AS {quote(each)}"
+        for each in scores
     )
     relation = (
         f"(SELECT {listed}, {cases} FROM {binding.relation} AS s "
-        f"LEFT JOIN ({matched}) AS k ON s.{name} = k._key)"
+        f"LEFT JOIN ({matched}) AS k ON {on})"
     )
     source, _ = data.engine.describe(data.source.add_columns(relation, [], [*kept, *scores]))
     bound = replace(binding, relation=source.relation, nulls="drop")
     return data._replace(binding=bound, source=source)
 
 
-def pivot_models(data: Input, model: str, key: str) -> Input:
+def pivot_models(data: Input, model: str, key: Sequence[str]) -> Input:
     """Pivot the input: a row per key, and a column of scores per model.
 
     A key that lacks a row of some model has a missing score; it is dropped and counted.
@@ -177,18 +187,18 @@ def pivot_models(data: Input, model: str, key: str) -> Input:
     """
     binding = data.binding
     model_column, _ = _find(data, model, "model")
-    key_column, _ = _find(data, key, "key")
+    keys = [_find(data, name, "key")[0] for name in key]
     role = next(role for role in ("score", "prediction", "value") if role in binding.role)
     score = binding.role[role]
-    data = _reading(data, key_column.name, model_column.name)
+    data = _reading(data, *key, model_column.name)
     models = list_models(data, model_column)
-    _check_unique(data, model_column, key_column)
+    _check_unique(data, model_column, keys)
     shared = _list_shared(binding)
     others = [c.name for c in (*binding.by, *binding.over)]
     others += [binding.role[name].name for name in shared]
     others += [data.cluster.name] if data.cluster is not None else []
-    _check_alike(data, key_column, list(dict.fromkeys(others)))
-    grouped = list(dict.fromkeys([key_column.name, *others]))
+    _check_alike(data, keys, list(dict.fromkeys(others)))
+    grouped = list(dict.fromkeys([*key, *others]))
     columns = {name: f"_model_{i}" for i, name in enumerate(models, start=1)}
     items = {name: f"s.{quote(name)}" for name in grouped}
     groups = [*items.values()]
@@ -216,45 +226,55 @@ def _list_shared(binding: Binding) -> tuple[str, ...]:
     return tuple(name for name in ("label", "weight", *binding.kept) if name in binding.role)
 
 
-def _check_unique(data: Input, model: Column, key: Column) -> None:
+def _check_unique(data: Input, model: Column, keys: Sequence[Column]) -> None:
     """Raise if a model has several rows of a key."""
     binding: Binding = data.binding
-    names = [f"s.{quote(column.name)}" for column in (key, model)]
+    names = [f"s.{quote(column.name)}" for column in (*keys, model)]
+    items = ", ".join(f"CAST({name} AS VARCHAR) AS key_{i}" for i, name in enumerate(names))
+    order = ", ".join(f"key_{i}" for i, _ in enumerate(names))
     where = f"\nWHERE ({binding.where})" if binding.where else ""
     statement = (
-        f"SELECT CAST({names[0]} AS VARCHAR) AS key, CAST({names[1]} AS VARCHAR) AS model, "
-        f"COUNT(*) AS n FROM {binding.relation} AS s{where}\nGROUP BY {', '.join(names)}\n"
-        "HAVING COUNT(*) > 1\nORDER BY key, model\nLIMIT 1"
+        f"SELECT {items}, COUNT(*) AS n FROM {binding.relation} AS s{where}\n"
+        f"GROUP BY {', '.join(names)}\nHAVING COUNT(*) > 1\nORDER BY {order}\nLIMIT 1"
     )
     duplicates = data.run(statement)
     if duplicates.height:
-        text, name, n = duplicates.row(0)
+        *texts, name, n = duplicates.row(0)
         raise DataError(
-            f"key={key.name!r}: {text!r} is in {n:,} rows of the model {name!r}; a key names "
-            "one row of each model"
+            f"{_show(keys, texts)} is in {n:,} rows of the model {name!r}; a key names one row of "
+            "each model, and may have several columns: key=['id', 'attempt'] (--key id,attempt)"
         )
 
 
-def _check_alike(data: Input, key: Column, others: Sequence[str]) -> None:
+def _show(keys: Sequence[Column], texts: Sequence[object], begin: str = "") -> str:
+    """Return the names of a key and its values in some row, as messages have them."""
+    named, values = (", ".join(map(repr, each)) for each in ([c.name for c in keys], texts))
+    return f"key={named}: {begin}{values}"
+
+
+def _check_alike(data: Input, keys: Sequence[Column], others: Sequence[str]) -> None:
     """Raise if the rows of a key differ in a column that all models share, such as the label."""
     binding: Binding = data.binding
     if not others:
         return
-    name = f"s.{quote(key.name)}"
+    names = [f"s.{quote(column.name)}" for column in keys]
     conditions = [f"({binding.where})"] if binding.where else []
     if "label" in binding.role:
         conditions.append(f"s.{quote(binding.role['label'].name)} IS NOT NULL")
     shared = ", ".join(f"s.{quote(other)}" for other in others)
     where = f"\nWHERE {' AND '.join(conditions)}" if conditions else ""
+    items = ", ".join(f"{name} AS key_{i}" for i, name in enumerate(names))
+    order = ", ".join(f"key_{i}" for i, _ in enumerate(names))
+    texts = ", ".join(f"CAST(r.key_{i} AS VARCHAR) AS key_{i}" for i, _ in enumerate(names))
+    groups = ", ".join(f"r.key_{i}" for i, _ in enumerate(names))
     statement = (
-        f"SELECT CAST(r.key AS VARCHAR) AS key FROM (\n"
-        f"SELECT {name} AS key FROM {binding.relation} AS s{where}\n"
-        f"GROUP BY {name}, {shared}\n) AS r\nGROUP BY r.key\nHAVING COUNT(*) > 1\n"
-        "ORDER BY key\nLIMIT 1"
+        f"SELECT {texts} FROM (\nSELECT {items} FROM {binding.relation} AS s{where}\n"
+        f"GROUP BY {', '.join(names)}, {shared}\n) AS r\nGROUP BY {groups}\n"
+        f"HAVING COUNT(*) > 1\nORDER BY {order}\nLIMIT 1"
     )
     different = data.run(statement)
     if different.height:
         raise DataError(
-            f"key={key.name!r}: the rows of {different.item()!r} differ in {' or '.join(others)}, "
+            f"{_show(keys, different.row(0), 'the rows of ')} differ in {' or '.join(others)}, "
             "which all models share"
         )

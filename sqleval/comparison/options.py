@@ -38,7 +38,7 @@ class Options(NamedTuple):
     replicates: int = 500
     seed: int = 0
     model: str | None = None
-    key: str | None = None
+    key: tuple[str, ...] | None = None
     groups: str | None = None
 
 

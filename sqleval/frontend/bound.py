@@ -9,7 +9,7 @@ import polars as pl
 
 from sqleval.binding.arguments import check_level
 from sqleval.binding.binding import Binding, list_columns_read
-from sqleval.binding.lookup import find_column
+from sqleval.binding.lookup import find_column, list_unique_names
 from sqleval.catalog import request
 from sqleval.catalog.catalogue import Catalogue, builtin
 from sqleval.common.columns import Column
@@ -101,6 +101,21 @@ def create_input(bound: Bound, cluster: str | None) -> Input:
         raise RequestError("expected= has no intervals or tests: they need labelled rows")
     rows, column = (bound, None) if cluster is None else bind_cluster(bound, cluster)
     return Input(rows.binding, rows.source, rows.labels, bound.engine, column)
+
+
+def bind_matches(
+    bound: Bound, model: str | None, key: str | Sequence[str] | None, groups: str | None = None
+) -> tuple[Bound, tuple[str, ...] | None]:
+    """Return the predictions with the columns of a comparison by rows, and the names of its key."""
+    names = list_unique_names(key, "key") if key is not None else []
+    given = {"model": model, "key": names, "groups": groups}
+    if any(given.values()) and bound.binding.state is None:
+        described = describe(bound.source, None, bound.engine)
+        source = compute_roles(described, given, bound.engine).source
+        if source is not described.source:
+            binding = replace(bound.binding, relation=source.relation)
+            bound = replace(bound, source=source, binding=binding)
+    return bound, tuple(names) or None
 
 
 def bind_cluster(bound: Bound, cluster: str) -> tuple[Bound, Column]:

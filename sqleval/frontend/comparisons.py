@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import polars as pl
 
 from sqleval.catalog import request
 from sqleval.common.sql_text import Value
-from sqleval.frontend.bound import Bound, Metrics, create_input, parse_requests
+from sqleval.frontend.bound import Bound, Metrics, bind_matches, create_input, parse_requests
 from sqleval.resampling.deferred import defer_frame
 
 
@@ -22,7 +24,7 @@ def compare(
     adjust: str | None = "holm",
     margin: float | None = None,
     model: str | None = None,
-    key: str | None = None,
+    key: str | Sequence[str] | None = None,
     groups: str | None = None,
     replicates: int = 500,
     seed: int = 0,
@@ -55,11 +57,12 @@ def compare(
     margin : float, optional
         The largest difference that does not matter. The test is then of equivalence, or with
         ``alternative="greater"`` of non-inferiority.
-    model, key : str, optional
-        For a table with a row per model and key: the column that names the model, and the
-        column by which rows of the models match; keys without a row of every model are dropped
-        and counted. With ``paired=False`` the models (periods, data sets) have different rows,
-        and no key.
+    model : str, optional
+        For a table with a row per model and key: the column, or expression, that names the model.
+        With ``paired=False`` the models (periods, data sets) have different rows, and no key.
+    key : str or sequence of str, optional
+        With ``model=``: the columns, or expressions, by which rows of the models match. Keys
+        without a row of every model are dropped and counted.
     groups : str, optional
         Instead of models: the column of groups, such as regions, each of which is compared with
         all other rows. p-values are adjusted for the number of groups, too.
@@ -96,6 +99,7 @@ def compare(
     from sqleval.comparison.options import Options
 
     requests = parse_requests(bound, metrics, ci)
+    bound, key_names = bind_matches(bound, model, key, groups)
     options = Options(
         baseline,
         test,
@@ -107,7 +111,7 @@ def compare(
         replicates,
         seed,
         model,
-        key,
+        key_names,
         groups,
     )
     return create_comparison(create_input(bound, cluster), requests, options, bound.key_types)
@@ -122,7 +126,7 @@ def leaderboard(
     ci: float = 0.95,
     adjust: str | None = "holm",
     model: str | None = None,
-    key: str | None = None,
+    key: str | Sequence[str] | None = None,
     replicates: int = 500,
     seed: int = 0,
     cluster: str | None = None,
@@ -169,9 +173,10 @@ def leaderboard(
     from sqleval.comparison.options import Options
 
     requests = parse_requests(bound, metrics, ci)
+    bound, key_names = bind_matches(bound, model, key)
     options = Options(
         test=test, paired=paired, ci=ci, adjust=adjust, replicates=replicates, seed=seed,
-        model=model, key=key,
+        model=model, key=key_names,
     )  # fmt: skip
     return create_leaderboard(create_input(bound, cluster), requests, options, bound.key_types)
 

@@ -53,7 +53,7 @@ def find_reason(error: SqlevalError) -> str:
 
 
 #: Arguments besides roles whose columns may be expressions.
-_OTHERS = ("over", "cluster", "key", "time", "model")
+_OTHERS = ("over", "cluster", "key", "time", "model", "groups")
 
 
 def compute_roles(described: Described, roles: Mapping[str, Any], engine: Engine) -> Described:

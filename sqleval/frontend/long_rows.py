@@ -22,7 +22,7 @@ from sqleval.frontend.computing import Described, compute_roles, find_home
 from sqleval.sources.source import Source
 
 #: The arguments whose columns a case has one of for each model or class, and the label.
-_OF_ROWS = ("label", "score", "prediction")
+_OF_ROWS = ("label", "score", "prediction", "value")
 
 
 def pivot_long(
@@ -60,6 +60,7 @@ def pivot_long(
             "collect it first"
         )
     own = {name: roles.get(name) for name in _OF_ROWS}
+    own |= {"key": key, "model": list_texts(long)}
     described = compute_roles(described, own, engine)
     is_late = described.labels is not None and roles.get("label") not in described.columns
     rows = parse_long(long, key, roles, described.columns, source.label, has_late_label=is_late)

@@ -5,8 +5,10 @@ import json
 from io import StringIO
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
+from scipy import stats
 
 from sqleval.comparison.compare import COLUMNS
 from sqleval.comparison.verdict import summarize
@@ -94,6 +96,30 @@ def test_errors_are_one_line(wide: str, arguments: list[str], message: str) -> N
     assert message in done.stderr
     assert done.stdout == ""
     assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_values_of_several_answers_are_compared_by_question(tmp_path: Path) -> None:
+    rng = np.random.default_rng(5)
+    scores = {model: rng.integers(1, 6, 60) for model in ("small", "large")}
+    rows = [
+        {"id": f"q{i // 3}", "attempt": i % 3, "model": model, "judge": {"score": int(values[i])}}
+        for model, values in scores.items()
+        for i in range(60)
+    ]
+    path = tmp_path / "judge.json"
+    path.write_text(json.dumps(rows))
+    expected = stats.ttest_rel(scores["small"], scores["large"])
+    call = ["compare", str(path), "--value", "judge.score", "-m", "mean", "--format", "json"]
+    for models in ("--model", "--long"):
+        name = "model" if models == "--model" else "model=model"
+        for key in ("id,attempt", "concat(id, attempt)"):
+            (row,) = json.loads(run(*call, models, name, "--key", key).stdout)
+            assert (row["n"], row["model"], row["baseline"]) == (60, "small", "large")
+            assert row["p_value"] == pytest.approx(expected.pvalue)
+    done = run(*call, "--model", "model", "--key", "id", code=2)
+    assert "may have several columns: key=['id', 'attempt'] (--key id,attempt)" in done.stderr
+    done = run(*call, "--long", "model", "--key", "id,attempt", code=2)
+    assert "(--long model=COLUMN)" in done.stderr
 
 
 def test_sentences_name_the_models() -> None:

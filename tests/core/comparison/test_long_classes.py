@@ -40,6 +40,16 @@ def compare(rows: pl.DataFrame, metrics: Any, scan: Any = None, **options: Any) 
     return found
 
 
+def test_a_key_is_one_column_or_expression() -> None:
+    roles = {"label": "y", "score": {name: name for name in CLASSES}, "task": "multiclass"}
+    bound = sqleval.scan(LONG.with_columns(k=pl.col("k") // 9, part=pl.col("k") % 9), **roles)
+    with pytest.raises(RequestError, match=r"joins them: key=\"concat\(k, '/', part\)\"") as wrong:
+        bound.compare("log_loss", model="m", key=["k", "part"])
+    key = str(wrong.value).split('"')[1]
+    found = bound.compare("log_loss", model="m", key=key).collect()
+    assert found["p_value"].item() == pytest.approx(compare(LONG, "log_loss")["p_value"].item())
+
+
 def find_losses(rows: pl.DataFrame) -> np.ndarray:
     return np.array([-np.log(row[row["y"]]) for row in rows.sort("k").iter_rows(named=True)])
 

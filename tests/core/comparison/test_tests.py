@@ -543,6 +543,13 @@ def test_long_and_wide_tables_are_equal() -> None:
     shuffled = LONG.sample(fraction=1, shuffle=True, seed=2)
     long = compare(shuffled, metrics, scan | {"score": "p"}, model="m", key="k")
     assert_frame_equal(long, wide)
+    several = shuffled.with_columns(k=pl.col("k") // 7, part=pl.col("k") % 7)
+    for keyed, key in (
+        (several, ["k", "part"]), (shuffled, "concat('row ', k)"), (several, ["part", "k + 1"]),
+    ):  # fmt: skip
+        found = compare(keyed, metrics, scan | {"score": "p"}, model="upper(m)", key=key)
+        upper = [pl.col(name).str.to_uppercase() for name in ("model", "baseline")]
+        assert_frame_equal(found.drop("verdict"), wide.drop("verdict").with_columns(upper))
     for metric, options in (
         ("f1", {"cluster": "user"}), ("accuracy", {"paired": True, "ci": 0.8, "baseline": "c"}),
     ):  # fmt: skip
