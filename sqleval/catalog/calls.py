@@ -30,6 +30,10 @@ def parse_call(text: str) -> tuple[str, dict[str, object]]:
                 "it holds several: name each as a text of its own, ['roc_auc', 'log_loss'] "
                 "(-m roc_auc -m log_loss)"
             )
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
+            is_known = isinstance(node.left, ast.Name) and node.left.id == "ndcg"
+            shown = ast.unparse(node.right) if is_known else "10"
+            advice = f"a parameter stands in brackets, as in ndcg(k={shown})"
         if isinstance(node, ast.Name):
             return node.id, {}
         if (
@@ -39,6 +43,7 @@ def parse_call(text: str) -> tuple[str, dict[str, object]]:
             and all(keyword.arg for keyword in node.keywords)
         ):
             names = [str(keyword.arg) for keyword in node.keywords]
+            advice = _advise_on_texts(node) or advice
             named = _Values()
             values = {str(k.arg): ast.literal_eval(named.visit(k.value)) for k in node.keywords}
             repeated = next((name for name in names if names.count(name) > 1), None)
@@ -48,3 +53,17 @@ def parse_call(text: str) -> tuple[str, dict[str, object]]:
     except (SyntaxError, ValueError):
         pass
     raise RequestError(f"cannot read the metric {text!r}; {advice}")
+
+
+def _advise_on_texts(call: ast.Call) -> str:
+    """Return how a call is written whose texts lack quotes; an empty text if none does."""
+    words = [k.value for k in call.keywords if isinstance(k.value, ast.Name)]
+    if all(word.id in _VALUES for word in words):
+        return ""
+    shown = [
+        f"{k.arg}={k.value.id!r}"
+        if isinstance(k.value, ast.Name) and k.value.id not in _VALUES
+        else f"{k.arg}={ast.unparse(k.value)}"
+        for k in call.keywords
+    ]
+    return f"texts need quotes: {ast.unparse(call.func)}({', '.join(shown)})"

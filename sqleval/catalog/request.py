@@ -23,6 +23,10 @@ REDUCTIONS = (
     "mean", "weighted_mean", "smallest", "largest", "difference", "ratio", "difference_to_all",
     "integral",
 )  # fmt: skip
+#: Metrics of rankings that have no file yet, and are spelled like other metrics.
+_TO_COME: Mapping[str, str] = dict.fromkeys(
+    ("map", "mrr"), "; it is a metric of rankings that does not exist yet; ndcg and ndcg(k=10) do"
+)
 #: The average of ``average=None``: one row per class.
 PER_CLASS = "none"
 #: One-vs-rest and one-vs-one: a confusion matrix per class, or per pair of classes.
@@ -136,8 +140,10 @@ def _get_metric(name: str, catalogue: Catalogue) -> Relation:
         metrics = {each.name for each in catalogue.relations("metric")}
         names = metrics | {alias for alias, file in catalogue.aliases.items() if file in metrics}
         kind = catalogue.describe_kind(name) if relation else ""
-        near = find_nearest(name, names) or (
-            "; `sqleval list` shows them all, and --sql FOLDER (sql: in a job) adds your own"
+        near = (
+            _TO_COME.get(name)
+            or find_nearest(name, names)
+            or ("; `sqleval list` shows them all, and --sql FOLDER (sql: in a job) adds your own")
         )
         raise RequestError(f"no metric called {name!r}{kind}{near}")
     return relation

@@ -61,8 +61,9 @@ def create_comparison(
         # Keep the default metrics for which higher or lower is better.
         requests = [e for e in requests if e.named or e.header["direction"] != "none"]
     if options.groups is not None:
-        names = (options.baseline, options.model, options.key)
-        check_groups(data, options.groups, others=names != (None, None, None))
+        names = ("baseline", "model", "key")
+        given = [name for name in names if getattr(options, name) is not None]
+        check_groups(data, options.groups, given)
         options = options._replace(model=options.groups, paired=False)
     data, options = match_by_cluster(data, options)
     check_comparison(data, requests, options, key_types, COLUMNS)
@@ -115,7 +116,10 @@ def check_comparison(
 def _check_models(data: Input, options: Options) -> None:
     """Raise if ``model=``, ``key=`` and ``paired=`` do not fit each other or the input."""
     if (options.model is None) != (options.key is None) and options.paired:
-        raise RequestError("model= and key= go together; models of different rows: paired=False")
+        raise RequestError(
+            "model= and key= go together (--model COLUMN --key COLUMN); models of different rows: "
+            "paired=False (--unpaired)"
+        )
     if options.key is not None and not options.paired and not data.binding.classes:
         raise RequestError(
             "key= matches the rows of models, and paired=False says that they differ"
@@ -129,7 +133,22 @@ def _check_models(data: Input, options: Options) -> None:
     if options.key is not None:
         check_long(data.binding)
     if options.model is None:
+        _refuse_one_model(data)
         find_baseline([model for model, _ in data.binding.models], options.baseline)
+
+
+def _refuse_one_model(data: Input) -> None:
+    """Raise if there are no models to compare; the rows may have groups."""
+    if len(data.binding.models) > 1:
+        return
+    names = [name for name in ("score", "prediction", "value") if name in data.binding.role]
+    role = names[0] if names else "score"
+    raise RequestError(
+        f"two models are needed: {role}={{'a': column, 'b': column}} "
+        f"(--{role} a=COLUMN --{role} b=COLUMN); where a column names the model or group of a row: "
+        "model='column', paired=False (--model COLUMN --unpaired); each group with all other rows: "
+        "groups='column' (--groups COLUMN)"
+    )
 
 
 def _check_test(request: Request, test: str | None, options: Options) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from sqleval.common.columns import Column
@@ -17,14 +18,17 @@ OTHERS = "all other rows"
 _SIDE, _GROUP, _REST = "_side_of_group", "group", "others"
 
 
-def check_groups(data: Input, groups: str, *, others: bool) -> None:
+def check_groups(data: Input, groups: str, others: Sequence[str]) -> None:
     """Raise `RequestError` if the groups of a column cannot be compared.
 
-    ``others`` says whether an option for models (``baseline=``, ``model=``, ``key=``) is set.
+    ``others`` are the options for models (``baseline=``, ``model=``, ``key=``) that are set.
     """
     if others:
-        raise RequestError("groups= compares each group with all other rows: baseline=, model= and "
-            "key= are for models")  # fmt: skip
+        shown = ", ".join(f"{name}= (--{name})" for name in others)
+        raise RequestError(
+            f"groups= compares each group with all other rows; leave out {shown}, which is for "
+            "models: model='column', paired=False (--model COLUMN --unpaired) has a baseline"
+        )
     if data.binding.models:
         raise RequestError("groups= is for one score; leave out the other models")
     if groups in [column.name for column in data.binding.by]:

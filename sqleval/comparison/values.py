@@ -18,6 +18,7 @@ from sqleval.compiler.metric_rows import POOLED
 from sqleval.compiler.metrics import compile_metrics
 from sqleval.compiler.placed import PARTS
 from sqleval.engines.audit import remove_audit
+from sqleval.errors import DataError
 from sqleval.resampling.cells import Input
 
 
@@ -117,6 +118,11 @@ def evaluate_slices(
 ) -> pl.DataFrame:
     """Return the metrics of each model by slice, including slices that lack a model's rows."""
     frame = evaluate_models(pairs.data, requests, ranked, options, warn=warn)
+    if options.key is not None and not frame["n"].sum():
+        raise DataError(
+            f"no value of key={', '.join(map(repr, options.key))} has a row of every model that "
+            "can be used; if the models have different rows: paired=False (--unpaired), and no key"
+        )
     frame = pairs.rename_keys(frame)
     if not options.paired:
         return frame

@@ -105,8 +105,8 @@ def test_weights_clusters_conditions_and_rankings() -> None:
 
 
 WRONG: list[tuple[dict[str, Any], type[Exception], str]] = [
-    ({"baseline": "s"}, RequestError, "baseline=, model= and key= are for models"),
-    ({"model": "g"}, RequestError, "baseline=, model= and key= are for models"),
+    ({"baseline": "s"}, RequestError, r"leave out baseline= \(--baseline\), which is for"),
+    ({"model": "g"}, RequestError, r"leave out model= \(--model\), which is for"),
     ({"groups": "are"}, RequestError, "groups='are': no such column .*did you mean 'area'"),
     ({"groups": "k"}, RequestError, "groups='k' has 900 values; up to 50 groups are compared"),
     ({"groups": "g"}, DataError, "groups='g' is NULL in some rows, and each row needs one"),
