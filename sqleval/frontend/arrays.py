@@ -115,6 +115,7 @@ def evaluate(
         "sets": sets, "positive": positive, "threshold": threshold, "nulls": nulls,
         "common": common, "task": task,
     }  # fmt: skip
+    _check_metrics(metrics)
     arrays = _Arrays(y, p, score, prediction, classes, roles, by, over, scanned, options)
     predictions, named = arrays.bind()
     return predictions.evaluate(metrics, **named).collect()
@@ -180,9 +181,22 @@ def compare(
     scanned = {
         "sets": sets, "positive": positive, "threshold": threshold, "nulls": nulls, "task": task,
     }  # fmt: skip
+    _check_metrics(metrics)
     arrays = _Arrays(y, p, score, prediction, classes, roles, by, over, scanned, options)
     predictions, named = arrays.bind()
     return predictions.compare(metrics, **named).collect()
+
+
+def _check_metrics(metrics: object) -> None:
+    """Raise `RequestError` if a second array of scores stands in the place of the metrics."""
+    if isinstance(metrics, Mapping) or not hasattr(metrics, "__len__"):
+        return
+    first = next(iter(cast("Any", metrics)), "")
+    if getattr(metrics, "ndim", 1) > 1 or not isinstance(first, str):
+        raise RequestError(
+            "metrics must be names, such as ['roc_auc', 'log_loss']; several models are a mapping "
+            "of arrays: compare(y, {'a': p, 'b': q})"
+        )
 
 
 @dataclass
@@ -288,6 +302,12 @@ class _Arrays:
             raise RequestError(
                 f"{name} has {len(read.arrays)} columns; a prediction is one value per row, and "
                 "the scores of classes are score="
+            )
+        rows, width = len(read.arrays[0]), len(read.arrays)
+        if self._first is not None and self._first[1] == width != rows:
+            raise RequestError(
+                f"{name} has {format_row_count(rows)} and {width:,} columns, and {self._first[0]} "
+                f"has {format_row_count(width)}: rows and columns may be swapped; pass {name}.T"
             )
         by_class, positive = map_classes(read, label, name, self.classes, self.scanned)
         if positive is not None:

@@ -457,3 +457,14 @@ def test_counts_of_a_confusion_matrix() -> None:
     counts = {"tp": [30, 10], "fp": [5, 2], "fn": [7, 9], "tn": [58, 79]}
     found = sqleval.evaluate(counts=counts, by={"site": ["a", "b"]}, metrics="precision")
     assert found["value"].to_list() == pytest.approx([30 / 35, 10 / 12], abs=1e-12)
+
+
+def test_a_second_array_and_swapped_axes_are_named() -> None:
+    y, p = [0, 1, 2] * 5, np.random.default_rng(1).dirichlet(np.ones(3), 15)
+    with pytest.raises(RequestError, match=r"compare\(y, \{'a': p, 'b': q\}\)") as raised:
+        sqleval.compare(y, p, p)
+    assert len(str(raised.value)) < 200
+    with pytest.raises(RequestError, match=r"3 rows and 15 columns, .* may be swapped; pass p\.T"):
+        sqleval.evaluate(y, p.T)
+    found = sqleval.evaluate(y, p, np.array(["accuracy"]))["value"].item()
+    assert found == np.mean(p.argmax(axis=1) == y)
