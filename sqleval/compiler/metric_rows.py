@@ -136,7 +136,7 @@ def _list_remarks(binding: Binding) -> list[str]:
             what = write_literal(f"; {name.strip('_').replace('_', ' ')}: ")
             parts = [what, count, "' of '", total, "' items'"]
             if binding.adds_items and role == "score":
-                parts += ["', '", added, "' of them only in labels='"]
+                parts += ["', '", added, "' of them only in the labels'"]
             remarks.append(f"CASE WHEN a.{name} > 0 THEN CONCAT({', '.join(parts)}) ELSE '' END")
     return remarks
 
@@ -317,7 +317,12 @@ def _list_outermost(binding: Binding, checks: DomainChecks, layout: Layout) -> d
         items["note"] = f"CASE WHEN {test} THEN r.guard ELSE r.note END"
     if checks.has_remarks:
         remark = "CASE WHEN p.score_outside = 0 THEN r.remark END"
-        items["note"] = f"COALESCE({items['note']}, {remark})"
+        note = f"COALESCE({items['note']}, {remark})"
+        if binding.classes:
+            # A remark on probabilities stands beside a note, such as one on the interval.
+            both = f"{items['note']} IS NOT NULL AND ({remark}) IS NOT NULL"
+            note = f"CASE WHEN {both} THEN CONCAT({items['note']}, '; ', {remark}) ELSE {note} END"
+        items["note"] = note
     return items
 
 

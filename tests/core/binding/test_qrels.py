@@ -69,7 +69,7 @@ def test_values_of_trec_eval() -> None:
     qrels = pl.DataFrame({"q": ["1", "1", "1", "2", "3"], "doc": [*"aczqa"], "y": [1, 1, 2, 1, 1]})
     found = scan(rows, qrels).evaluate(["ndcg", "ndcg(k=2)"]).collect()
     assert found["value"].to_list() == pytest.approx([0.1596969716198995, 0.12669792223864476])
-    note = "not retrieved: 3 of 8 items, 3 of them only in labels=; not judged: 3 of 8 items"
+    note = "not retrieved: 3 of 8 items, 3 of them only in the labels; not judged: 3 of 8 items"
     assert set(found.select("n", "n_dropped", "note").rows()) == {(8, 0, note)}
 
 
@@ -95,7 +95,7 @@ def test_items_without_a_row_are_not_retrieved(kind: str, k: int | None, tmp_pat
     added = joined["a"].null_count()
     if kind != "state":
         assert row["note"].endswith(
-            f"not retrieved: {added} of {joined.height} items, {added} of them only in labels=; "
+            f"not retrieved: {added} of {joined.height} items, {added} of them only in the labels; "
             f"not judged: {joined['y'].null_count()} of {joined.height} items"
         )
 
@@ -222,5 +222,5 @@ def test_the_command_joins_by_several_keys(tmp_path: Path) -> None:
     for on in (["--on", "q,doc"], ["--on", "q", "--on", "doc"]):
         done = run("evaluate", rows, *roles, *on, "--format", "csv")
         assert f"{mean(join(ONE_DAY)):.6f}"[:7] in done.stdout
-        assert "of them only in labels=" in done.stdout
+        assert "of them only in the labels" in done.stdout
         assert done.stderr == ""

@@ -1,4 +1,4 @@
-"""A note says that probabilities of a row do not sum to 1, when scikit-learn warns, too."""
+"""A note says that probabilities of a row do not sum to 1, unless they are rounded."""
 
 import warnings
 
@@ -29,10 +29,28 @@ def test_it_is_noted_where_scikit_learn_warns(dtype: type, factor: float) -> Non
         want = log_loss(y, scores, labels=CLASSES)
     rows = pl.DataFrame(dict(zip(CLASSES, scores.T.copy(), strict=True))).with_columns(y=y)
     (note,) = notes(rows, [], ["log_loss"])
-    assert (note is not None) == bool(caught)
+    off = abs(scores.astype(float).sum(axis=1) - 1).max()
+    is_rounded = off <= len(CLASSES) * 0.5e-4  # as to four decimals
+    assert (note is not None) == (bool(caught) and not is_rounded)
     scan = sqleval.scan(rows, label="y", score={c: c for c in CLASSES}, task="multiclass")
     value = scan.evaluate("log_loss").collect()["value"].item()
     assert value == pytest.approx(want, rel=1e-6 if dtype is np.float32 else 1e-12)
+
+
+def test_rounded_probabilities_sum_to_1() -> None:
+    scores = np.random.default_rng(0).dirichlet([1, 1, 1], 900).round(5)
+    assert (abs(scores.sum(axis=1) - 1) > 1e-6).sum() > 100
+    rows = pl.DataFrame(dict(zip(CLASSES, scores.T.copy(), strict=True)))
+    y = np.array(CLASSES)[scores.argmax(axis=1)]
+    assert notes(rows.with_columns(y=y), [], ["log_loss"]) == [None]
+
+
+def test_it_stands_beside_a_note_on_the_interval() -> None:
+    rows = pl.DataFrame({"y": CLASSES * 5, "a": [0.8] * 15, "b": [0.3] * 15, "c": [0.1] * 15})
+    scan = sqleval.scan(rows, label="y", score={c: c for c in CLASSES}, task="multiclass")
+    found = scan.evaluate(["log_loss", "accuracy"], ci=0.95).collect()["note"].to_list()
+    few, sums = "few rows: interval may be too narrow", "the scores of a row do not sum to 1 in"
+    assert found == [f"{few}; {sums} 15 of 15 rows", None]
 
 
 def test_it_counts_the_rows_of_a_slice() -> None:

@@ -54,7 +54,7 @@ def check(done: Any, qrels: pl.DataFrame) -> None:
             for name, part in parts.items():
                 (row,) = found.filter(slice=name).iter_rows(named=True)
                 assert (row["value"], row["n"]) == pytest.approx(expect(part, qrels, k)), name
-                assert "of them only in labels=" in row["note"]
+                assert "of them only in the labels" in row["note"]
 
 
 def test_items_that_a_list_lacks_are_added_by_period(lists: Lake) -> None:
