@@ -148,7 +148,8 @@ COLUMNS = [
         help="Class at each place of a list or array of scores; needless if labels are places."),
     click.option("--by", multiple=True, metavar="A,B|NAME=SQL",
         help="Slice keys: one result per combination of values. NAME=SQL is an expression, such as "
-        "month=\"date_trunc('month', day)\", \"age=cut(age, [18, 65])\" or \"size=qcut(n, 4)\"."),
+        "month=\"date_trunc('month', day)\", \"age_group=cut(age, [18, 65])\" or "
+        "\"size=qcut(n, 4)\"."),
     click.option("--sets", metavar="SETS",
         help="Sets of the keys: overall, rollup, cube, or 'a;a,b;' (the empty set is all rows)."),
     click.option("--over", multiple=True, metavar="A,B",
