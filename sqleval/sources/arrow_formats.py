@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -13,11 +13,16 @@ from sqleval.sources.stores import shorten
 
 #: A character that is in no text, which divides the columns of lines.
 _NEVER = "\x1f"
+#: The words that DuckDB takes for truth values; PyArrow does not ignore case.
+TRUE = [case(word) for word in ("true", "t", "yes") for case in (str.lower, str.upper, str.title)]
+FALSE = [case(word) for word in ("false", "f", "no") for case in (str.lower, str.upper, str.title)]
 #: Options that only DuckDB has.
 _NOT_IN_ARROW = ("comment",)
 
 
-def make_format(reading: Reading, table: LineTable | None, names: Sequence[str]) -> Any:
+def make_format(
+    reading: Reading, table: LineTable | None, names: Sequence[str], types: Mapping[str, Any]
+) -> Any:
     """Return PyArrow's format of files.
 
     Parameters
@@ -28,12 +33,16 @@ def make_format(reading: Reading, table: LineTable | None, names: Sequence[str])
         The columns, if SQL splits the lines.
     names : sequence of str
         The names of the columns of CSV files without a header.
+    types : mapping of str to object
+        The types of columns of CSV files.
     """
     ds: Any = import_module("pyarrow.dataset")
     if table is not None:
         return _make_line_format(reading, table.skip)
     if reading.format_name in ("CSV", "TSV"):
-        return _make_csv_format(reading, names)
+        read, parse, convert = make_csv_options(reading, names)
+        convert.column_types = {**types, **convert.column_types}
+        return _join(read, parse, convert)
     formats = {"Parquet": "Parquet", "JSON": "Json", "Arrow": "Ipc"}
     return getattr(ds, f"{formats[reading.format_name]}FileFormat")()
 
@@ -56,7 +65,8 @@ def _join(read: Any, parse: Any, convert: Any) -> Any:
     return ds.CsvFileFormat(parse_options=parse, default_fragment_scan_options=scan)
 
 
-def _make_csv_format(reading: Reading, names: Sequence[str]) -> Any:
+def make_csv_options(reading: Reading, names: Sequence[str]) -> tuple[Any, Any, Any]:
+    """Return PyArrow's options for reading, parsing and converting CSV files."""
     csv: Any = import_module("pyarrow.csv")
     options = reading.options
     read = _make_read_options(reading)
@@ -66,11 +76,11 @@ def _make_csv_format(reading: Reading, names: Sequence[str]) -> Any:
     convert = csv.ConvertOptions(
         null_values=["", *options.get("na", ())], strings_can_be_null=True,
         quoted_strings_can_be_null=False, decimal_point=options.get("decimal", "."),
-        column_types=_list_types(reading),
+        column_types=_list_types(reading), true_values=TRUE, false_values=FALSE,
     )  # fmt: skip
     if "date_format" in options:
         convert.timestamp_parsers = [options["date_format"]]
-    return _join(read, _make_parse_options(reading), convert)
+    return read, _make_parse_options(reading), convert
 
 
 def _make_read_options(reading: Reading) -> Any:

@@ -15,6 +15,7 @@ from typing import Any
 from sqleval.common.sql_text import quote
 from sqleval.errors import SourceError
 from sqleval.sources.arrow_formats import make_format, number_columns
+from sqleval.sources.arrow_guesses import Guess, guess_types
 from sqleval.sources.bounded import read_file_by_file
 from sqleval.sources.formats import FORMATS
 from sqleval.sources.lines import LineTable
@@ -52,16 +53,20 @@ class _Files:
     keys: tuple[str, ...]
     name_as: str
 
-    def make_fragments(self, table: LineTable | None) -> list[Any]:
+    def make_fragments(self, table: LineTable | None) -> tuple[list[Any], dict[str, str]]:
         """Return a fragment of a dataset per file, which knows the file's partition keys.
 
-        ``table`` has the columns, if SQL splits the lines.
+        Also return why columns cannot be used. ``table`` has the columns, if SQL splits the lines.
         """
         ds: Any = import_module("pyarrow.dataset")
         names: list[str] = []
-        if self.reading.options.get("header", True) is False and table is None:
-            names = number_columns(self.store.filesystem, self.files[0].path, self.reading)
-        form = make_format(self.reading, table, names)
+        guess = Guess({}, {})
+        filesystem = self.store.filesystem
+        if FORMATS[self.reading.format_name].reader == "read_csv":
+            if self.reading.options.get("header", True) is False:
+                names = number_columns(filesystem, self.files[0].path, self.reading)
+            guess = guess_types(filesystem, [file.path for file in self.files], self.reading, names)
+        form = make_format(self.reading, table, names, guess.types)
         partitioning = _make_partitioning(self.keys)
         fragments: list[Any] = []
         for file in self.files:
@@ -72,7 +77,7 @@ class _Files:
             fragments.append(
                 form.make_fragment(file.path, self.store.filesystem, partition, file_size=file.size)
             )
-        return fragments
+        return fragments, guess.unusable
 
 
 def _make_partitioning(keys: Sequence[str]) -> Any:
@@ -193,11 +198,10 @@ def _describe(files: _Files, source: Source) -> Source:
     ds: Any = import_module("pyarrow.dataset")
     is_lines = FORMATS[files.reading.format_name].reader == "lines"
     table = describe_lines(files.store, files.files, files.reading) if is_lines else None
-    fragments = files.make_fragments(table)
+    fragments, unusable = files.make_fragments(table)
     schemas = _read_schemas(files, fragments)
     extra = [*files.keys, *([files.name_as] if files.name_as else [])]
     fields: list[Any] = []
-    unusable: dict[str, str] = {}
     singles = set[str]()
     # A key in the paths replaces a column of that name, as where DuckDB reads the files.
     hidden = {name.casefold() for name in extra}
@@ -246,18 +250,23 @@ def _describe(files: _Files, source: Source) -> Source:
     )
     if table is not None:
         return table.wrap(described, files.keys)
-    return _cast_dates(described, schema)
+    return _cast(described, schema)
 
 
-def _cast_dates(source: Source, schema: Any) -> Source:
-    """Return a source of CSV files whose dates are dates: PyArrow reads a format as times."""
+def _cast(source: Source, schema: Any) -> Source:
+    """Return a source of CSV files with DuckDB's types of dates and of large whole numbers."""
     pa: Any = import_module("pyarrow")
-    text_format = source.reading.options.get("date_format", "")
-    times = [field.name for field in schema if pa.types.is_timestamp(field.type)]
-    if not text_format or find_date_option(text_format) != "dateformat" or not times:
+    if FORMATS[source.reading.format_name].reader != "read_csv":
         return source
-    dates = ", ".join(f"CAST({quote(name)} AS DATE) AS {quote(name)}" for name in times)
-    return replace(source, relation=f"(SELECT * REPLACE ({dates}) FROM {source.relation})")
+    text_format = source.reading.options.get("date_format", "")
+    types = {field.name: "HUGEINT" for field in schema if field.type == pa.decimal128(38, 0)}
+    if text_format and find_date_option(text_format) == "dateformat":
+        # PyArrow reads a format as times.
+        types |= {field.name: "DATE" for field in schema if pa.types.is_timestamp(field.type)}
+    if not types:
+        return source
+    casts = ", ".join(f"CAST({quote(n)} AS {kind}) AS {quote(n)}" for n, kind in types.items())
+    return replace(source, relation=f"(SELECT * REPLACE ({casts}) FROM {source.relation})")
 
 
 def _make_partitions(files: _Files, source: Source) -> Partitions | None:

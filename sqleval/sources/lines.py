@@ -157,8 +157,10 @@ class _Guess:
         text = table.columns[0].text.replace("{}", "v")
         number = table.columns[0].number.replace("{}", "t")
         statement = (
-            "SELECT i, COUNT(t), COUNT_IF(REGEXP_FULL_MATCH(t, '[+-]?[0-9]{1,18}')), "
-            f"COUNT(TRY_CAST({number} AS DOUBLE)), COUNT_IF(LOWER(t) IN ('true', 'false')), "
+            "SELECT i, COUNT(t), COUNT_IF(REGEXP_FULL_MATCH(t, '[+-]?(0|[1-9][0-9]{0,17})')), "
+            # Texts with leading zeros are keys, as in CSV files.
+            "COUNT(CASE WHEN NOT REGEXP_MATCHES(t, '^[+-]?0[0-9]') "
+            f"THEN TRY_CAST({number} AS DOUBLE) END), COUNT_IF(LOWER(t) IN ('true', 'false')), "
             "COUNT_IF(LENGTH(t) < 11 AND TRY_CAST(t AS DATE) IS NOT NULL), "
             f"COUNT(TRY_CAST(t AS TIMESTAMP)) FROM (SELECT i, {text} AS t FROM (SELECT "
             f"UNNEST({_VALUES}) AS v, GENERATE_SUBSCRIPTS({_VALUES}, 1) AS i FROM (SELECT * FROM "

@@ -262,6 +262,20 @@ def find_date_option(text_format: str) -> str:
     return "timestampformat" if has_time else "dateformat"
 
 
+def describe_misfit(name: str, example: str, reading: Reading) -> str:
+    """Return why a column of texts that look like dates cannot be used."""
+    given = reading.options.get("date_format")
+    why = (
+        f", which date_format={given!r} does not fit" if given else "; their format must be stated"
+    )
+    near = "%Y-%m-%d" if re.match(r"\s*\d{4}-", example) else "%d.%m.%Y"
+    return (
+        f"has texts such as {example!r}{why}: csv={{'date_format': {near!r}}} "
+        f"(--csv date_format={near}), or as texts csv={{'types': {{{name!r}: 'VARCHAR'}}}} "
+        f"(--csv types={name}:VARCHAR)"
+    )
+
+
 def write_csv_options(reading: Reading) -> str:
     """Return the options as those of DuckDB's ``read_csv``, each after a comma."""
     written: list[str] = []

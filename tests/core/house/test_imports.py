@@ -94,6 +94,7 @@ ONLY = {
         "engines.postgres",
         "sources.arrays",
         "sources.arrow_formats",
+        "sources.arrow_guesses",
         "sources.arrow_types",
         "sources.database.adbc",
         "sources.batches",

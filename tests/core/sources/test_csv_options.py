@@ -9,7 +9,9 @@ import polars as pl
 import pytest
 
 import sqleval
+from sqleval.engines.embedded import embedded
 from sqleval.errors import RequestError, SourceError
+from sqleval.sources.opening import open_source
 from tests.core.sources.test_prefixes import read
 from tests.support.commands import run
 
@@ -163,3 +165,61 @@ def test_a_latin_file_says_which_option_to_give(tmp_path: Path) -> None:
     path = write(tmp_path / "a.csv", TEXT, "latin-1")
     with pytest.raises(SourceError, match=r"--csv encoding=latin-1"):
         sqleval.scan(path, label="y", score="p")
+
+
+#: Values in a column, and DuckDB's type of it.
+GUESSES = {
+    "zeros": ("00012", "12345", "VARCHAR"), "code": ("00", "01", "VARCHAR"),
+    "fraction": ("007.5", "1.5", "VARCHAR"), "plus": ("+5", "6", "VARCHAR"),
+    "whole": ("-12", "0", "BIGINT"), "number": ("-0.5", "1e5", "DOUBLE"),
+    "ends": ("5.", ".5", "DOUBLE"), "nan": ("nan", "0.5", "DOUBLE"),
+    "inf": ("inf", "0.5", "VARCHAR"), "large": ("12345678901234567890123", "1", "HUGEINT"),
+    "yes": ("yes", "no", "BOOLEAN"), "t": ("T", "f", "BOOLEAN"), "y": ("y", "n", "VARCHAR"),
+    "true": ("True", "FALSE", "BOOLEAN"), "day": ("2024-01-02", "2024-02-03", "DATE"),
+    "time": ("2024-01-02 10:00:00", "2024-01-02 10:00:01", "TIMESTAMP"),
+    "none": ("", "", "VARCHAR"), "word": ("1_000", "é", "VARCHAR"),
+}  # fmt: skip
+
+
+def test_both_readers_guess_the_same_types(tmp_path: Path) -> None:
+    columns = [",".join(GUESSES), *(",".join(v[i] for v in GUESSES.values()) for i in (0, 1))]
+    path = write(tmp_path / "a.csv", "\n".join(columns) + "\n")
+    latin = write(tmp_path / "b.csv", "\n".join(columns) + "\n", "cp1252")
+    csv = {"encoding": "cp1252"}
+    for source, options in ((path, None), (latin, csv)):
+        _, columns = embedded().describe(open_source(source, name="_sqleval_rows", csv=options))
+        types = {
+            name: column.type.removesuffix("_S")
+            for name, column in columns.items()
+            if name != "none"
+        }
+        assert types == {n: kind for n, (_, _, kind) in GUESSES.items() if n != "none"}
+    assert read(latin, csv=csv).drop("none").equals(read(path).drop("none"))
+
+
+def test_keys_with_zeros_join_labels(tmp_path: Path) -> None:
+    rows = write(tmp_path / "a.csv", "Kunden-Nr.;p\n00012;0.9\n00013;0.2\n", "cp1252")
+    labels = write(tmp_path / "b.csv", "Kunden-Nr.;y\n00012;1\n00013;0\n", "cp1252")
+    csv = {"encoding": "cp1252", "separator": ";"}
+    found = sqleval.scan(
+        str(rows), label="y", score="p", labels=str(labels), on="Kunden-Nr.", csv=csv
+    ).evaluate("roc_auc")
+    assert found.collect().select("value", "n").row(0) == (1.0, 2)
+
+
+def test_texts_with_zeros_are_keys_in_tables_of_white_space(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.txt", "k p\n00012 0.5\n12 01.5\n")
+    assert read(f"whitespace+{path}").rows() == [("00012", "0.5"), ("12", "01.5")]
+    path.write_text("k p\n-1 0.5\n+12 -1e5\n")
+    assert read(f"whitespace+{path}").rows() == [(-1, 0.5), (12, -1e5)]
+
+
+def test_dates_of_an_unknown_format_need_one(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.csv", "d,y,p\n13.02.2024,1,0.9\n03.04.2024,0,0.1\n", "cp1252")
+    roles: dict[str, Any] = {"label": "y", "score": "p", "where": "d > '2024-03-01'"}
+    with pytest.raises(SourceError, match=r"'13.02.2024'; their format must be stated: csv="):
+        sqleval.scan(path, **roles, csv={"encoding": "cp1252"}).evaluate("accuracy")
+    for option in ({"date_format": "%d.%m.%Y"}, {"types": {"d": "VARCHAR"}}):
+        found = read(path, csv={"encoding": "cp1252", **option})
+        first = "13.02.2024" if "types" in option else dt.date(2024, 2, 13)
+        assert found.row(0) == (first, 1, 0.9)
