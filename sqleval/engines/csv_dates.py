@@ -13,8 +13,11 @@ from typing import Any
 from sqleval.common.columns import Column, Kind
 from sqleval.common.sql_text import quote, write_literal
 from sqleval.engines.duckdb_connection import connect, convert_errors
+from sqleval.sources.reading import DATE, describe_misfit
 from sqleval.sources.source import Source
 
+#: The number of rows from which a misfit is found, as many as DuckDB guesses types from.
+_ROWS = 20_480
 #: A date format of DuckDB: day, month and year in any order, and perhaps a time of day.
 _FORMAT = re.compile(r"%([dmyY])(\W)%([dmyY])\2%([dmyY])(.*)")
 #: The option of DuckDB's reader for the format, by kind of column.
@@ -71,6 +74,35 @@ def settle_dates(source: Source, columns: Mapping[str, Column]) -> Source:
     )
     unusable = {**source.unusable, **{name.casefold(): reason for name in parts}}
     return replace(source.read_as(dict.fromkeys(parts, "VARCHAR")), unusable=unusable)
+
+
+def refuse_misfits(source: Source, columns: Mapping[str, Column]) -> Source:
+    """Return a source of CSV files whose texts cannot be used where they should be dates.
+
+    These are columns of which most texts look like dates, and that the ``date_format`` given by the
+    user does not fit. A condition would compare their texts.
+    """
+    options = source.reading.options
+    text_format, types = options.get("date_format"), dict(options.get("types", ()))
+    texts = [n for n, each in columns.items() if each.kind == "text" and n not in types]
+    if not source.text_reader.startswith("read_csv") or not text_format or not texts:
+        return source
+    examples = [
+        f"CASE WHEN 2 * COUNT_IF(REGEXP_MATCHES({quote(name)}, {write_literal(DATE)})) > "
+        f"COUNT({quote(name)}) THEN MIN({quote(name)}) FILTER (TRY_STRPTIME({quote(name)}, "
+        f"{write_literal(text_format)}) IS NULL) END"
+        for name in texts
+    ]
+    row = _run(
+        source,
+        f"SELECT {', '.join(examples)} FROM (SELECT * FROM {source.relation} AS s LIMIT {_ROWS})",
+    )
+    unusable = {
+        name.casefold(): describe_misfit(name, example, source.reading)
+        for name, example in zip(texts, row, strict=True)
+        if example is not None
+    }
+    return replace(source, unusable={**source.unusable, **unusable})
 
 
 def _run(source: Source, statement: str) -> Sequence[Any]:

@@ -13,7 +13,7 @@ import polars as pl
 from sqleval.common.columns import NO_TYPE, Column, is_number
 from sqleval.common.names import find_nearest
 from sqleval.common.sql_text import write_literal
-from sqleval.engines.csv_dates import settle_dates
+from sqleval.engines.csv_dates import refuse_misfits, settle_dates
 from sqleval.engines.csv_header import settle_header
 from sqleval.engines.csv_quotes import settle_quotes
 from sqleval.engines.duckdb_connection import (
@@ -145,6 +145,7 @@ def describe_source(source: Source) -> tuple[Source, dict[str, Column]]:
         columns = _read_types(source)
     if (settled := settle_dates(source, columns)) is not source:
         source, columns = settled, _read_types(settled)
+    source = refuse_misfits(source, columns)
     for name, column in columns.items():
         if reason := source.unusable.get(name.casefold()):
             columns[name] = column._replace(unusable=reason)

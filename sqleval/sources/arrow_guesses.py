@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from sqleval.errors import SourceError
 from sqleval.sources.arrow_formats import FALSE, TRUE, make_csv_options
-from sqleval.sources.reading import Reading, describe_misfit
+from sqleval.sources.reading import DATE, Reading, describe_misfit
 from sqleval.sources.stores import shorten
 
 #: Bytes of each file from which types are guessed, as many as PyArrow takes.
@@ -25,10 +25,6 @@ _AT_ONCE = 16
 _WHOLE = r"^\s*-?(0|[1-9][0-9]*)\s*$"
 _NUMBER = r"(?i)^\s*(-?((0|[1-9][0-9]*)({sign}[0-9]*)?|{sign}[0-9]+)(e[+-]?[0-9]+)?|-?nan)\s*$"
 _TRUTH = r"(?i)^(true|false|t|f|yes|no)$"
-_DATE = (
-    r"^\s*([0-9]{4}[-/.][0-9]{1,2}[-/.][0-9]{1,2}|"
-    r"[0-9]{1,2}[-/.][0-9]{1,2}[-/.]([0-9]{4}|[0-9]{2}))(\s*|[ T].*)$"
-)
 
 
 class Guess(NamedTuple):
@@ -131,9 +127,13 @@ def _guess_column(texts: Any, guessed: Any, reading: Reading) -> tuple[str, str]
         return bool(pc.all(pc.match_substring_regex(texts, pattern)).as_py())
 
     first = texts[0].as_py()
-    text_format = reading.options.get("date_format")
-    if text_format and not pc.strptime(texts, text_format, "us", error_is_null=True).null_count:
-        return "time", first
+    is_date = pc.match_substring_regex(texts, DATE)
+    if text_format := reading.options.get("date_format"):
+        misfits = pc.is_null(pc.strptime(texts, text_format, "us", error_is_null=True))
+        if not pc.any(misfits).as_py():
+            return "time", first
+        if 2 * pc.sum(is_date).as_py() > len(texts):
+            return "date", texts.filter(misfits)[0].as_py()
     if fits(_WHOLE):
         longest = pc.max(pc.utf8_length(pc.utf8_trim_whitespace(texts))).as_py()
         return "int64" if longest < 19 else "huge" if longest < 38 else "float64", first
@@ -144,4 +144,4 @@ def _guess_column(texts: Any, guessed: Any, reading: Reading) -> tuple[str, str]
         return "truth" if {*words} <= {*TRUE, *FALSE} else "text", first
     if pa.types.is_temporal(guessed):
         return "iso", first
-    return "date" if fits(_DATE) else "text", first
+    return "date" if pc.all(is_date).as_py() else "text", first

@@ -32,6 +32,11 @@ _ALIASES = {
     "na_values": "na", "nullstr": "na", "null_values": "na", "dateformat": "date_format",
     "timestampformat": "date_format", "dtype": "types", "columns": "types",
 }  # fmt: skip
+#: A text that looks like a date, for PyArrow and DuckDB.
+DATE = (
+    r"^\s*([0-9]{4}[-/.][0-9]{1,2}[-/.][0-9]{1,2}|"
+    r"[0-9]{1,2}[-/.][0-9]{1,2}[-/.]([0-9]{4}|[0-9]{2}))(\s*|[ T].*)$"
+)
 #: The options that a format of text other than CSV has.
 _OF_LINES = ("encoding",)
 _OF_WHITESPACE = ("header", "decimal", "comment", "skip", "na", "encoding", "types")
@@ -263,16 +268,24 @@ def find_date_option(text_format: str) -> str:
 
 
 def describe_misfit(name: str, example: str, reading: Reading) -> str:
-    """Return why a column of texts that look like dates cannot be used."""
+    """Return why a column of texts cannot be used, most of which look like dates."""
     given = reading.options.get("date_format")
-    why = (
-        f", which date_format={given!r} does not fit" if given else "; their format must be stated"
-    )
-    near = "%Y-%m-%d" if re.match(r"\s*\d{4}-", example) else "%d.%m.%Y"
+    date = re.match(r"\s*(\d+)(\W)\d+\2(\d+)", example)
+    if date is None:
+        option, value = "na", example
+    else:
+        option, (first, sign, last) = "date_format", date.groups()
+        year = "%Y" if len(last) > 2 else "%y"
+        orders = (
+            [("%Y", "%m", "%d")] if len(first) > 2 else [("%d", "%m", year), ("%m", "%d", year)]
+        )
+        formats = [sign.join(order) for order in orders]
+        value = next((each for each in formats if each != given), formats[0])
+    reason = f", which date_format={given!r} does not fit" if given else ", whose format is unknown"
     return (
-        f"has texts such as {example!r}{why}: csv={{'date_format': {near!r}}} "
-        f"(--csv date_format={near}), or as texts csv={{'types': {{{name!r}: 'VARCHAR'}}}} "
-        f"(--csv types={name}:VARCHAR)"
+        f"has texts such as {example!r}{reason}; give csv={{{option!r}: {value!r}}} "
+        f"(--csv {option}={value}), or, if they are no dates, csv={{'types': {{{name!r}: "
+        f"'VARCHAR'}}}} (--csv types={name}:VARCHAR)"
     )
 
 

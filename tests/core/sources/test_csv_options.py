@@ -217,9 +217,33 @@ def test_texts_with_zeros_are_keys_in_tables_of_white_space(tmp_path: Path) -> N
 def test_dates_of_an_unknown_format_need_one(tmp_path: Path) -> None:
     path = write(tmp_path / "a.csv", "d,y,p\n13.02.2024,1,0.9\n03.04.2024,0,0.1\n", "cp1252")
     roles: dict[str, Any] = {"label": "y", "score": "p", "where": "d > '2024-03-01'"}
-    with pytest.raises(SourceError, match=r"'13.02.2024'; their format must be stated: csv="):
+    with pytest.raises(SourceError, match=r"'13.02.2024', whose format is unknown; give csv="):
         sqleval.scan(path, **roles, csv={"encoding": "cp1252"}).evaluate("accuracy")
     for option in ({"date_format": "%d.%m.%Y"}, {"types": {"d": "VARCHAR"}}):
         found = read(path, csv={"encoding": "cp1252", **option})
         first = "13.02.2024" if "types" in option else dt.date(2024, 2, 13)
         assert found.row(0) == (first, 1, 0.9)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "cp1252"])
+@pytest.mark.parametrize(
+    ("value", "text_format", "message"),
+    [
+        ("13.02.2024", "%Y-%m-%d", r"give csv=\{'date_format': '%d.%m.%Y'\}"),
+        ("12/31/2024", "%d/%m/%Y", r"'12/31/2024', .* give csv=\{'date_format': '%m/%d/%Y'\}"),
+        ("k.A.", "%d.%m.%Y", r"'k.A.', which .* does not fit; give csv=\{'na': 'k.A.'\}"),
+    ],
+)
+def test_a_date_format_that_does_not_fit_is_an_error(
+    tmp_path: Path, encoding: str, value: str, text_format: str, message: str
+) -> None:
+    other = "03/04/2024" if "/" in value else "03.04.2024"
+    text = f"d,y,p\n{value},1,0.9\n{other},0,0.1\n{other},0,0.2\n"
+    path = write(tmp_path / "a.csv", text, encoding)
+    csv: dict[str, Any] = {"encoding": encoding, "date_format": text_format}
+    roles: dict[str, Any] = {"label": "y", "score": "p"}
+    with pytest.raises(SourceError, match=f"'d' has texts such as .*{message}"):
+        sqleval.scan(path, **roles, csv=csv, where="d > '2024-03-01'").evaluate("accuracy")
+    # Other columns can be used, and the texts if they are named so.
+    assert sqleval.scan(path, **roles, csv=csv).evaluate("roc_auc").collect()["value"][0] == 1
+    assert read(path, csv={**csv, "types": {"d": "VARCHAR"}}).row(0) == (value, 1, 0.9)
