@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 
 from sqleval.common.columns import Column
@@ -36,7 +37,7 @@ def find_column(columns: Columns, name: str, role: str, where: str) -> Column:
         return columns[name]
     names = [column for column in columns if not column.startswith("_sqleval_")]
     shown = ", ".join(names[:30]) + (", ..." if len(names) > 30 else "")
-    advice = ""
+    advice = _advise_separator(name, names)
     if role == "by" and "(" in name:
         advice = f"; an expression needs a name: by={{'key': {name!r}}} (--by NAME=SQL)"
     elif role in _NAMES_ONLY and _OPERATORS.search(name):
@@ -52,6 +53,21 @@ def find_column(columns: Columns, name: str, role: str, where: str) -> Column:
         f"{role}={name!r}: no such column in {where}{find_nearest(name, columns)} "
         f"(columns: {shown}){advice}"
     )
+
+
+def _advise_separator(name: str, names: Iterable[str]) -> str:
+    """Return advice if the header of a CSV file was read as one name; '' otherwise."""
+    for header in names:
+        for sign in ",;\t|":
+            if sign in header and name in [part.strip(" \"'") for part in header.split(sign)]:
+                shown = "tab" if sign == "\t" else sign
+                return (
+                    f"; {header!r} was read as one name: its separator is {shown!r}. csv= (--csv) "
+                    "holds for the rows and the labels alike: leave out separator, and it is "
+                    f"found for each file, or write both with one: csv={{'separator': {shown!r}}} "
+                    f"(--csv separator={shlex.quote(shown)})"
+                )
+    return ""
 
 
 def _check_name(name: object, option: str) -> None:

@@ -247,3 +247,15 @@ def test_a_date_format_that_does_not_fit_is_an_error(
     # Other columns can be used, and the texts if they are named so.
     assert sqleval.scan(path, **roles, csv=csv).evaluate("roc_auc").collect()["value"][0] == 1
     assert read(path, csv={**csv, "types": {"d": "VARCHAR"}}).row(0) == (value, 1, 0.9)
+
+
+def test_labels_with_another_separator_name_the_cause(tmp_path: Path) -> None:
+    rows = write(tmp_path / "a.csv", "k;p\n1;0,5\n2;0,75\n")
+    labels = write(tmp_path / "b.csv", "k,y\n1,0\n2,1\n")
+    roles = ["--label", "y", "--score", "p", "--labels", str(labels), "--on", "k", "-m", "roc_auc"]
+    csv = ["--csv", "decimal=,"]
+    failed = run("evaluate", str(rows), *roles, *csv, "--csv", "separator=;", code=2)
+    assert "'k,y' was read as one name: its separator is ','. csv= (--csv) holds" in failed.stderr
+    assert "(--csv separator=,)" in failed.stderr
+    done = run("evaluate", str(rows), *roles, *csv, "--format", "csv")
+    assert done.stdout.split()[1].startswith("roc_auc,1.0,")
