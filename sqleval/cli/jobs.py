@@ -14,7 +14,7 @@ from sqleval.cli.confinement import allow_job, allow_sources
 from sqleval.cli.controls import CONTROL, SQL
 from sqleval.cli.exits import Exit, describe_error, find_exit_code
 from sqleval.cli.logs import create_json_log, create_text_log, name_job
-from sqleval.cli.options import add_options, show_progress
+from sqleval.cli.options import READING, add_options, show_progress
 from sqleval.cli.screen import LostOutput, print_data, print_message
 from sqleval.cli.telemetry import export_telemetry
 from sqleval.errors import RequestError, SqlevalError
@@ -80,7 +80,8 @@ def _parse_run_options(
 @click.option(
     "--output", metavar="FILE", default="job.yml", show_default=True, help="The job file."
 )
-def init(source: str, output: str) -> None:
+@add_options(*READING)
+def init(source: str, output: str, rows: str | None, csv: dict[str, str]) -> None:
     r"""Write a commented job file to start from.
 
     \b
@@ -95,7 +96,7 @@ def init(source: str, output: str) -> None:
         raise RequestError(f"{output} exists already; choose another file with --output")
     from sqleval.common.whole_file import write_text
 
-    write_text(output, write_starter(source, path))
+    write_text(output, write_starter(source, path, rows, csv))
     print_message(f"wrote {output}; edit it, then: sqleval validate {output}")
 
 

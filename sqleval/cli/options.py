@@ -77,6 +77,22 @@ def _check_output(context: click.Context, param: click.Parameter, value: Any) ->
     return value
 
 
+#: Options for how files are read.
+READING = [
+    click.option(
+        "--rows",
+        metavar="FIELD",
+        help="Field of JSON documents that holds the rows, such as samples or results.rows.",
+    ),
+    click.option(
+        "--csv",
+        multiple=True,
+        metavar="NAME=VALUE",
+        callback=_parse_pairs("separator=';'"),
+        help="Option of CSV files: header, separator, decimal, quote, escape, comment, skip, na, "
+        "encoding, date_format or types, such as decimal=, or na='NA|-'.",
+    ),
+]
 SOURCE = [
     click.argument("source", required=False, callback=show_progress),
     click.option(
@@ -104,19 +120,7 @@ SOURCE = [
         is_flag=True,
         help="Check the page checksums of local Parquet files before they are read.",
     ),
-    click.option(
-        "--rows",
-        metavar="FIELD",
-        help="Field of JSON documents that holds the rows, such as samples or results.rows.",
-    ),
-    click.option(
-        "--csv",
-        multiple=True,
-        metavar="NAME=VALUE",
-        callback=_parse_pairs("separator=';'"),
-        help="Option of CSV files: header, separator, decimal, quote, escape, comment, skip, na, "
-        "encoding, date_format or types, such as decimal=, or na='NA|-'.",
-    ),
+    *READING,
     *CONTROL,
 ]
 ENGINE = click.option(

@@ -202,17 +202,23 @@ def inspect(
     return [*sizes, *problems, *data.listed, *others, *shown, *commands]
 
 
-def suggest_roles(source: str) -> Inspection:
+def suggest_roles(
+    source: str, rows: str | None = None, csv: Mapping[str, object] | None = None
+) -> Inspection:
     """Return the facts about a source, with the likeliest roles of its columns.
+
+    ``rows`` and ``csv`` say how its files are read.
 
     Raises
     ------
     SourceError
         If the source cannot be read.
     """
-    opened, columns, _, lacking = describe_all_files(open_source(source, name="_sqleval_rows"))
-    rows, facts = describe_columns(opened, columns)
+    opened = open_source(source, name="_sqleval_rows", rows=rows, csv=csv)
+    check_used(csv, opened)
+    opened, columns, _, lacking = describe_all_files(opened)
+    count, facts = describe_columns(opened, columns)
     by_name = {each.name: each for each in facts}
-    data = Inspection(opened, rows, by_name, {"source": source}, lacking)
+    data = Inspection(opened, count, by_name, {"source": source}, lacking)
     choose_roles(data)
     return data

@@ -22,7 +22,7 @@ name: {name}
 
 # Paths are relative to this file.
 source: {source}
-label: {label}{label_hint}
+{reading}label: {label}{label_hint}
 score: {score}{score_hint}
 # score: {{logistic: p_logistic, boosted: p_boosted}}    # several models
 # prediction: decided          # a predicted class or value instead of a score
@@ -93,7 +93,12 @@ def _write_format(data: Inspection) -> str:
     return f"  format: {_write_yaml(settled[1]):<20} # of the dates in every file\n"
 
 
-def write_starter(path: str, file: Path) -> str:
+def write_starter(
+    path: str,
+    file: Path,
+    rows: str | None = None,
+    csv: Mapping[str, object] | None = None,
+) -> str:
     """Return the text of a job file with comments for a source.
 
     Parameters
@@ -102,6 +107,10 @@ def write_starter(path: str, file: Path) -> str:
         Path, pattern or folder of the predictions.
     file : Path
         The path of the job file; the source is written relative to it.
+    rows : str, optional
+        The field of JSON documents that holds the rows.
+    csv : mapping of str to object, optional
+        Options of CSV files.
 
     Raises
     ------
@@ -109,7 +118,7 @@ def write_starter(path: str, file: Path) -> str:
         If there is no such source.
     """
     path = expand_home(path)
-    data = suggest_roles(path)
+    data = suggest_roles(path, rows, csv)
     label, score = data.single.get("label"), next(iter(data.scores.values()), None)
     models: Mapping[str, str] = {} if data.has_classes or len(data.scores) < 2 else data.scores
     # The first source may hold a single period.
@@ -138,7 +147,12 @@ def write_starter(path: str, file: Path) -> str:
         score_hint="" if score else hint,
         period=_write_yaml(period or "day"),
         period_hint="" if period else hint,
-        format=_write_format(data),
+        reading="".join(
+            f"{key}: {_write_yaml(value)}\n"
+            for key, value in (("rows", rows), ("csv", csv))
+            if value
+        ),
+        format="" if csv and "date_format" in csv else _write_format(data),
         slices=_write_yaml(sets),
         metrics="\n".join(f"  - {name}" for name in metrics),
     )

@@ -136,3 +136,23 @@ def test_options_of_csv_are_for_text(tmp_path: Path) -> None:
     text = "source: a.parquet\nperiod: {column: day, format: '%Y-%m-%d'}\ncsv: {decimal: ','}\n"
     job = write_job(tmp_path, text)
     assert "csv= (--csv) is for CSV files" in run("validate", str(job), code=2).stderr
+
+
+def test_the_starter_reads_files_as_it_is_told(tmp_path: Path) -> None:
+    lines = [f"{DAYS[i % 3]};{i % 2};0,{i % 7}1" for i in range(90)]
+    (tmp_path / "a.txt").write_text("day;y;p\n" + "\n".join(lines) + "\n")
+    document = {"payload": {"events": [row for day in range(3) for row in make_rows(day)]}}
+    (tmp_path / "b.json").write_text(json.dumps(document))
+    csv = ["--csv", "decimal=,", "--csv", "separator=;", "--csv", "date_format=%Y-%m-%d"]
+    for source, options in (
+        (f"csv+{tmp_path}/a.txt", csv), (f"{tmp_path}/b.json", ["--rows", "payload.events"])
+    ):  # fmt: skip
+        job = tmp_path / f"{source[-3:].strip('.')}.yml"
+        run("init", source, *options, "--output", str(job))
+        text = job.read_text()
+        assert "CHANGE" not in text
+        assert "label: y" in text
+        assert "column: day" in text
+        assert "binary (1 is positive" in run("validate", str(job)).stderr
+    failed = run("init", f"{tmp_path}/b.json", *csv, "--output", f"{tmp_path}/c.yml", code=2)
+    assert "csv= (--csv) is for CSV files" in failed.stderr
