@@ -9,6 +9,7 @@ from typing import NamedTuple
 from sqleval.common.columns import Column, is_number
 from sqleval.common.sql_text import quote, write_literal, write_scalar
 from sqleval.engines.embedded import embedded
+from sqleval.frontend.computing import Described, compute_roles
 from sqleval.inspection.columns import read_rows
 from sqleval.inspection.data import Inspection
 from sqleval.inspection.findings import Finding, format_number, format_share, list_first, problem
@@ -100,6 +101,14 @@ def _list_means(data: Inspection) -> Iterator[tuple[str, str, list[str]]]:
             yield "mean", facts.name, _write_moments(facts.write_test(finite=True), facts.value)
 
 
+def _open_files(data: Inspection) -> Source:
+    """Return the source with the name of each row's file, and with the roles' expressions."""
+    opened = open_files(data.source.files, name_as=_FILE, reading=data.source.reading)
+    opened, columns, *_ = describe_all_files(opened)
+    roles = {role: [*names.values()] for role, names in data.given.items()}
+    return compute_roles(Described(opened, columns), roles, embedded()).source
+
+
 def compare_files(data: Inspection) -> Iterator[Finding]:
     """Yield the files whose label rate or mean score differs from the other files.
 
@@ -112,7 +121,7 @@ def compare_files(data: Inspection) -> Iterator[Finding]:
     if not means:
         return
     select = ", ".join([quote(_FILE), *(each for _, _, moments in means for each in moments)])
-    by_file, _ = embedded().describe(open_files(files, name_as=_FILE, reading=data.source.reading))
+    by_file = _open_files(data)
     tail = f" WHERE {data.condition} GROUP BY 1 ORDER BY 1"
     rows = read_rows(by_file, select, [], tail)
     folder = commonpath([str(row[0]) for row in rows]) if len(rows) > 1 else ""

@@ -271,6 +271,19 @@ def test_files_that_differ_are_named(tmp_path: Path) -> None:
     assert ("cannot be used", "p") in problems_of(sqleval.inspect(str(tmp_path)))
 
 
+def test_expressions_of_files_are_compared(tmp_path: Path) -> None:
+    for i in range(3):
+        scores = (P / 3 if i == 2 else P).tolist()
+        label = np.where((1 - Y if i == 1 else Y) == 1, "won", "lost")
+        frame = pl.DataFrame({"outcome": label, "p": [[1 - each, each] for each in scores]})
+        frame.write_parquet(tmp_path / f"part-{i}.parquet")
+    roles: dict[str, Any] = {"label": "outcome = 'won'", "score": "p[2]"}
+    for where in (None, "p[1] < 2"):
+        problems = problems_of(sqleval.inspect(str(tmp_path), **roles, where=where))
+        assert problems["drift", "outcome = 'won'"].value.startswith("rate 79 % in part-1.parquet")
+        assert "in part-2.parquet" in problems["drift", "p[2]"].value
+
+
 def test_files_alike_are_not_named(tmp_path: Path) -> None:
     for i, part in enumerate(pl.DataFrame(PLAIN).iter_slices(500)):
         part.write_parquet(tmp_path / f"{i}.parquet")
