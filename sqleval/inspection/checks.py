@@ -64,7 +64,8 @@ def check_classes(data: Inspection, label: Facts) -> Iterator[Finding]:
     elif len(counts) == 2 and not any({*counts} <= each for each in ({0, 1}, {-1, 1})):
         advice = f"name the positive value: --positive {shlex.quote(str(data.positive_value))}"
     elif 2 < len(counts) <= _SHOWN and not data.has_classes and data.scores:
-        advice = "several classes: --task multiclass, or --positive VALUE with --where"
+        one = shlex.quote(f"{write_name(label.name)} = {write_scalar(next(iter(counts)))}")
+        advice = f"a score for each class: --score CLASS=COLUMN; or one class: --label {one}"
     elif len(counts) <= _SHOWN and min(counts.values()) < _FEW and label.rows > 2 * _FEW:
         advice = "few rows of a class: intervals are wide, --ci 0.95 shows them"
     is_problem = advice is not None and not advice.startswith("name the positive")

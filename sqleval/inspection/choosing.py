@@ -22,6 +22,7 @@ from sqleval.inspection.findings import (
     problem,
 )
 from sqleval.inspection.labels import find_by_values
+from sqleval.inspection.long_tables import find_long
 from sqleval.inspection.names import list_class_names, match_classes, match_models, name_models
 from sqleval.inspection.nested import describe_vector, find_class_vector
 from sqleval.inspection.pairs import match_predictions
@@ -39,6 +40,8 @@ _COUNTS = ({"tp", "fp", "fn", "tn"}, {"label", "prediction", "n"})
 #: The roles besides label, scores and predictions, in the order of display: roles that any column
 #: can have, and roles that only columns can have that are not missing together with the label.
 _OF_ALL, _OF_OTHERS = ("key", "time", "weight", "query"), ("role", "fold")
+#: The roles that may be given for rows of models or classes to be recognised.
+_OF_LONG = {"label", "score", "key"}
 
 
 def choose_roles(data: Inspection) -> None:
@@ -49,7 +52,9 @@ def choose_roles(data: Inspection) -> None:
         data.add("counts", ", ".join(data.columns), "a table of counts: its columns need no roles")
         return
     facts = [f for f in data.columns.values() if f.name not in data.lacking.union(named)]
-    if not named and (shape := find_shape(data, facts)):
+    is_long = bool(named) and {role for role, names in data.given.items() if names} <= _OF_LONG
+    shape = find_shape(data, facts) if not named else find_long(data, facts) if is_long else None
+    if shape is not None:
         data.set_shape(shape)
         if not shape.is_open:
             left = [f for f in facts if f.name not in shape.columns]
@@ -288,7 +293,8 @@ def _choose_one_score(data: Inspection, facts: Sequence[Facts]) -> None:
         others = [name for name in dict.fromkeys([*left, *others]) if name not in chosen]
     data.scores = data.given.get("score") or name_models([f.name for f in scores])
     for f in scores:
-        if data.classes and not data.task_facts.has_queries and f.name not in data.aucs:
+        has_auc = data.task_facts.has_one_score and not data.task_facts.has_queries
+        if data.classes and has_auc and f.name not in data.aucs:
             data.aucs[f.name] = _measure_auc(data, f.name, data.positive)
         auc = data.aucs.get(f.name, Auc(None, None)).value
         reason = describe_values(f) + (f"; AUC {auc:.3f}" if auc is not None else "")

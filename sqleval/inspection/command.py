@@ -157,7 +157,8 @@ def write_commands(
     write = partial(_write_shell, "evaluate") if is_shell else _write_evaluation
     commands: list[tuple[str, str]] = []
     is_usual = data.shape is None or data.shape.is_open
-    if data.is_counts or (is_usual and data.label and (data.scores or data.predictions)):
+    has_scores = data.scores and (data.has_classes or data.task_facts.has_one_score)
+    if data.is_counts or (is_usual and data.label and (has_scores or data.predictions)):
         usual = options | _list_options(data, has_missing=has_missing) | more
         commands += [(what, write(source, query, usual | look)) for what, look in _list_looks(data)]
     for look in data.shape.looks if data.shape is not None else ():

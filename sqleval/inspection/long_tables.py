@@ -7,7 +7,7 @@ from typing import Any
 
 from sqleval.inspection.columns import Facts, read_rows
 from sqleval.inspection.data import Inspection
-from sqleval.inspection.rules import TESTS, find
+from sqleval.inspection.rules import TESTS
 from sqleval.inspection.shape import Look, Shape, compile_names, pick
 
 _MODEL = compile_names(
@@ -15,23 +15,45 @@ _MODEL = compile_names(
 )
 #: The largest shift of a sum of rounded scores from 1.
 _ROUNDING = 0.01
+#: Columns that are tried as the label.
+_MOST_LABELS = 3
 
 
 def find_long(data: Inspection, facts: Sequence[Facts]) -> Shape | None:
     """Find rows of a model or of a class that share a case, with a label and a score."""
     model = pick(facts, _MODEL, "groups", "texts")
     left = [f for f in facts if f is not model]
-    labels = find("label", left).columns
-    scores = find("score", [f for f in left if f not in labels[:1]]).columns
-    if len(labels) != 1 or len(scores) != 1:
-        return None
-    label, score = labels[0], scores[0]
-    left = [f for f in left if f not in (label, score)]
+    candidates = data.find("label", left)
+    # A row per class has two columns of classes: the true one, and that of the row.
+    labels = [*candidates.columns, *candidates.others]
+    if not data.given.get("label"):
+        labels = labels[:_MOST_LABELS]
+    for label in labels:
+        scores = data.find("score", [f for f in left if f is not label]).columns
+        if len(scores) == 1 and scores[0] is not label and TESTS["numbers"](scores[0]):
+            rest = [f for f in left if f not in (label, scores[0])]
+            is_first = label in candidates.columns
+            if shape := _find_long_of(data, label, scores[0], model, rest, is_first=is_first):
+                return shape
+    return None
+
+
+def _find_long_of(
+    data: Inspection,
+    label: Facts,
+    score: Facts,
+    model: Facts | None,
+    left: Sequence[Facts],
+    *,
+    is_first: bool,
+) -> Shape | None:
+    """Return the shape of rows with this label and score; rows of classes must prove it."""
     classes = [f for f in left if TESTS["texts"](f) and TESTS["groups"](f) and f.distinct > 2]
-    for of_class in [*classes, None]:
+    for of_class in [*classes, *([None] if is_first else [])]:
         parts = {"model": model, "class": of_class}
         long = {part: f for part, f in parts.items() if f is not None}
-        keys = [f for f in left if long and f not in long.values()]
+        keys = data.find("key", left).columns if data.given.get("key") else left
+        keys = [f for f in keys if long and f not in long.values()]
         for key in (f for f in keys if _is_key(data, f, [*long.values()])):
             if of_class is None or _has_shares(data, key, label, score, long):
                 return _describe(data, label, score, key, long)

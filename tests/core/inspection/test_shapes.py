@@ -391,3 +391,47 @@ def test_a_treatment_with_a_probability_has_two_readings() -> None:
     found = sqleval.inspect(rows)
     assert any(f.check == "shape" and f.value.startswith("uplift?") for f in found)
     assert "label='y', score='score'" in commands_of(found)[0]
+
+
+def make_rows_of_classes() -> pl.DataFrame:
+    """Return two models' rows of three classes, whose true class is a text beside them."""
+    rng = np.random.default_rng(7)
+    names, truth = ["cat", "dog", "owl"], rng.choice(3, 60)
+    rows = [
+        (f"{i}.jpg", model, names[k], p, names[t])
+        for model in ("small", "large")
+        for i, (t, shares) in enumerate(zip(truth, rng.dirichlet([1, 1, 1], 60), strict=True))
+        for k, p in enumerate(shares)
+    ]
+    return pl.DataFrame(
+        rows, ["image", "model", "class", "probability", "true_class"], orient="row"
+    )
+
+
+@pytest.mark.parametrize(
+    "given", [{}, {"label": "true_class"}, {"label": "true_class", "score": "probability"}]
+)
+def test_rows_of_classes_with_a_text_as_truth_are_recognised(given: dict[str, str]) -> None:
+    frame = make_rows_of_classes()
+    (call,) = commands_of(sqleval.inspect(frame, **given))
+    wanted = (
+        "label='true_class', score='probability', long={'model': 'model', 'class': 'class'}, "
+        "key='image', task='multiclass'"
+    )
+    assert wanted in call
+    result = eval(call, {"sqleval": sqleval, "SOURCE": frame})
+    small = frame.filter(pl.col("model") == "small")
+    truth = small["true_class"].gather_every(3)
+    p = small["probability"].to_numpy().reshape(-1, 3)
+    got = dict(result.filter(pl.col("model") == "small").select("metric", "value").iter_rows())
+    assert got["log_loss"] == pytest.approx(log_loss(truth, p), abs=1e-9)
+
+
+def test_one_score_of_several_classes_has_no_command_that_fails() -> None:
+    frame = make_rows_of_classes().drop("image", "model", "class")
+    found = sqleval.inspect(frame, label="true_class", score="probability")
+    assert commands_of(found) == []
+    (classes,) = [f for f in found if f.check == "classes"]
+    assert classes.advice is not None
+    label = shlex.split(classes.advice.partition("--label ")[2])[0]
+    assert sqleval.scan(frame, label=label, score="probability").evaluate().collect().height > 0
