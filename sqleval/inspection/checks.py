@@ -9,6 +9,7 @@ from sqleval.common.columns import is_float, is_number
 from sqleval.common.counts import format_row_count
 from sqleval.common.sql_text import write_name, write_scalar
 from sqleval.inspection.columns import Facts, read_rows
+from sqleval.inspection.command import quote_word
 from sqleval.inspection.data import Inspection
 from sqleval.inspection.findings import (
     Finding,
@@ -17,6 +18,7 @@ from sqleval.inspection.findings import (
     list_first,
     problem,
 )
+from sqleval.inspection.number_texts import read_number_texts, write_csv_options
 
 #: The number of label values that are listed; further ones are counted.
 _SHOWN = 12
@@ -64,7 +66,7 @@ def check_classes(data: Inspection, label: Facts) -> Iterator[Finding]:
     elif len(counts) == 2 and not any({*counts} <= each for each in ({0, 1}, {-1, 1})):
         advice = f"name the positive value: --positive {shlex.quote(str(data.positive_value))}"
     elif 2 < len(counts) <= _SHOWN and not data.has_classes and data.scores:
-        one = shlex.quote(f"{write_name(label.name)} = {write_scalar(next(iter(counts)))}")
+        one = quote_word(f"{write_name(label.name)} = {write_scalar(next(iter(counts)))}")
         advice = f"a score for each class: --score CLASS=COLUMN; or one class: --label {one}"
     elif len(counts) <= _SHOWN and min(counts.values()) < _FEW and label.rows > 2 * _FEW:
         advice = "few rows of a class: intervals are wide, --ci 0.95 shows them"
@@ -73,12 +75,15 @@ def check_classes(data: Inspection, label: Facts) -> Iterator[Finding]:
     yield Finding("classes", label.name, shown, advice, "problem" if is_problem else "role")
 
 
-def check_score_type(facts: Facts) -> Iterator[Finding]:
+def check_score_type(data: Inspection, facts: Facts) -> Iterator[Finding]:
     """Yield the type of a score that is not a number."""
     if not is_number(facts.column.type) and facts.column.kind != "boolean":
         column = write_name(facts.name)
         number = f"CAST({column} AS DOUBLE) AS {column}"
         advice = f'--query "SELECT * REPLACE ({number}) FROM ..."'
+        is_text = facts.column.kind == "text"
+        for texts in read_number_texts(data, [facts] if is_text else []):
+            advice = write_csv_options(texts.options) or advice
         yield problem("score type", facts.name, facts.column.type, advice)
 
 

@@ -71,7 +71,7 @@ def _write_shell(verb: str, source: object, query: str | None, options: Mapping[
             values = [f"{name}={text}" if is_pair else text]
         for each in values:
             words += [f"--{name}", each]
-    return " ".join(map(_quote, words))
+    return " ".join(map(quote_word, words))
 
 
 def _write_value(value: object) -> str:
@@ -84,7 +84,7 @@ def _write_value(value: object) -> str:
     return str(value)
 
 
-def _quote(word: str) -> str:
+def quote_word(word: str) -> str:
     """Return a word as a shell reads it, in double quotes if it has single ones."""
     if show_controls(word) != word:
         return _quote_controls(word)
@@ -163,6 +163,8 @@ def write_commands(
         commands += [(what, write(source, query, usual | look)) for what, look in _list_looks(data)]
     for look in data.shape.looks if data.shape is not None else ():
         given = options | _list_look_options(data, look, has_missing=has_missing) | more
+        if "csv" in look.options:
+            given["csv"] = {**options.get("csv", {}), **look.options["csv"]}
         if look.verb == "inspect":
             shell = _write_shell("inspect", source, query, given)
             python = _write_python(source, query, given).replace("scan", "inspect", 1)

@@ -41,7 +41,7 @@ def _check_roles(data: Inspection) -> Iterator[Finding]:
     if label is not None:
         yield from checks.check_classes(data, label)
     for name in data.scores.values():
-        yield from checks.check_score_type(columns[name])
+        yield from checks.check_score_type(data, columns[name])
         if not data.task_facts.has_queries:
             yield from checks.check_score_range(data, columns[name])
         if label is not None:

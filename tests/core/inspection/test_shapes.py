@@ -435,3 +435,40 @@ def test_one_score_of_several_classes_has_no_command_that_fails() -> None:
     assert classes.advice is not None
     label = shlex.split(classes.advice.partition("--label ")[2])[0]
     assert sqleval.scan(frame, label=label, score="probability").evaluate().collect().height > 0
+
+
+def test_numbers_with_words_for_missing_ones_have_options_of_csv(tmp_path: Path) -> None:
+    rng = np.random.default_rng(8)
+    y, p = rng.integers(0, 2, 60), rng.random(60).round(4)
+    sex = rng.choice(["female", "male"], 60)
+    lines = [
+        f'"{i}" {"NA" if i == 7 else y[i]} {"NA" if i == 3 else p[i]} "{sex[i]}"' for i in range(60)
+    ]
+    table = tmp_path / "glm.txt"
+    table.write_text('"obs" "fitted" "sex"\n' + "\n".join(lines))
+    (command,) = commands_of(sqleval.inspect(f"whitespace+{table}"))
+    assert shlex.split(command)[3:] == ["--csv", "na=NA"]
+    assert "obs" in run(*shlex.split(command)[1:])
+    found = sqleval.inspect(f"whitespace+{table}", label="obs", score="fitted")
+    (score,) = [f for f in found if f.check == "score type"]
+    assert score.advice == "--csv 'na=NA'"
+    german = [
+        f"{i:05d};{'k.A.' if i == 5 else str(p[i]).replace('.', ',')};{['nein', 'ja'][y[i]]};größe"
+        for i in range(60)
+    ]
+    text = "Kunden-Nr.;Wahrscheinlichkeit;Kündigung;Größe\r\n" + "\r\n".join(german)
+    (tmp_path / "german.csv").write_text(text, encoding="latin-1")
+    found = sqleval.inspect(str(tmp_path / "german.csv"), csv={"encoding": "latin-1"})
+    (command,) = commands_of(found)
+    words = shlex.split(command)
+    assert words[3:] == ["--csv", "encoding=latin-1", "--csv", "decimal=,", "--csv", "na=k.A."]
+    assert "Wahrscheinlichkeit  numbers in 0 .. 1" in run(*words[1:])
+
+
+def test_texts_of_a_feature_do_not_hide_label_and_score(tmp_path: Path) -> None:
+    rows = "\n".join(f"{i % 2},{i / 100},{'NA' if i % 9 == 0 else i}" for i in range(60))
+    (tmp_path / "rows.csv").write_text(f"y,p,age\n{rows}")
+    assert "--label y --score p" in commands_of(sqleval.inspect(str(tmp_path / "rows.csv")))[0]
+    thousands = "\n".join(f'{i}.1,"1,{200 + i}"' for i in range(60))
+    (tmp_path / "sums.csv").write_text(f"a,amount\n{thousands}")
+    assert commands_of(sqleval.inspect(str(tmp_path / "sums.csv"))) == []
