@@ -4,13 +4,14 @@ import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from sqleval.binding.vectors import find_vector
 from sqleval.catalog.roles import ROLES
 from sqleval.common.columns import is_float, is_number
 from sqleval.common.counts import format_row_count
 from sqleval.common.sql_text import write_name, write_scalar
-from sqleval.inspection.columns import Facts, read_rows
+from sqleval.inspection.columns import Facts, read_rows, shorten_type
 from sqleval.inspection.command import quote_word
-from sqleval.inspection.data import Inspection
+from sqleval.inspection.data import Inspection, list_nested
 from sqleval.inspection.findings import (
     Finding,
     format_number,
@@ -77,7 +78,11 @@ def check_classes(data: Inspection, label: Facts) -> Iterator[Finding]:
 
 def check_score_type(data: Inspection, facts: Facts) -> Iterator[Finding]:
     """Yield the type of a score that is not a number."""
-    if not is_number(facts.column.type) and facts.column.kind != "boolean":
+    if facts.name in list_nested(data):
+        first = quote_word(f"{write_name(facts.name)}[1]")
+        advice = f"a list needs a number for each class of the label; one number: --score {first}"
+        yield problem("score type", facts.name, shorten_type(facts), advice)
+    elif not is_number(facts.column.type) and facts.column.kind != "boolean":
         column = write_name(facts.name)
         number = f"CAST({column} AS DOUBLE) AS {column}"
         advice = f'--query "SELECT * REPLACE ({number}) FROM ..."'
@@ -85,6 +90,15 @@ def check_score_type(data: Inspection, facts: Facts) -> Iterator[Finding]:
         for texts in read_number_texts(data, [facts] if is_text else []):
             advice = write_csv_options(texts.options) or advice
         yield problem("score type", facts.name, facts.column.type, advice)
+
+
+def check_prediction_type(data: Inspection, facts: Facts) -> Iterator[Finding]:
+    """Yield the type of a prediction that is a list or a struct."""
+    if facts.name in list_nested(data):
+        is_vector = find_vector(facts.name, facts.column) is not None
+        score = f"numbers of classes are a score: --score {quote_word(facts.name)}"
+        advice = score if is_vector else "a prediction is one class or number"
+        yield problem("prediction type", facts.name, shorten_type(facts), advice)
 
 
 def check_score_range(data: Inspection, facts: Facts) -> Iterator[Finding]:

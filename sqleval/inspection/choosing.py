@@ -163,9 +163,10 @@ def _choose_confidence(data: Inspection, facts: Sequence[Facts]) -> bool:
 
 def _choose_vector(data: Inspection, facts: Sequence[Facts]) -> bool:
     """Choose a column with the scores of all classes, and a predicted class."""
-    if data.label is None or data.given.get("score") or data.shape is not None:
+    given = [data.columns[name] for name in data.given.get("score", {}).values()]
+    if data.label is None or len(given) > 1 or data.shape is not None:
         return False
-    found = find_class_vector(data, facts)
+    found = find_class_vector(data, given or facts, is_given=bool(given))
     if found is None:
         return False
     if len(data.classes) == 2:

@@ -196,8 +196,15 @@ def format_distinct(facts: Facts) -> str:
     return f"~{round(facts.distinct / step) * step:,}"
 
 
+def shorten_type(facts: Facts) -> str:
+    """Return the type of a column, without the fields of a struct of many."""
+    return facts.column.type.split("(")[0] if len(facts.column.type) > 20 else facts.column.type
+
+
 def describe_values(facts: Facts) -> str:
     """Return the values of a column in a few words."""
+    if facts.column.kind in _OPAQUE:
+        return shorten_type(facts)
     if facts.low is None:
         return f"{format_distinct(facts)} distinct" if facts.present else "no values"
     low, high = format_number(facts.low), format_number(facts.high)
@@ -210,7 +217,7 @@ def describe_values(facts: Facts) -> str:
 
 def describe_column(facts: Facts) -> Finding:
     """Return the line about a column."""
-    parts = [facts.column.type.split("(")[0] if len(facts.column.type) > 20 else facts.column.type]
+    parts = [shorten_type(facts)]
     if facts.distinct:
         parts.append(f"{format_distinct(facts)} distinct")
     if facts.low is not None:

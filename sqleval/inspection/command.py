@@ -14,7 +14,7 @@ from sqleval.catalog.roles import ROLES
 from sqleval.catalog.tasks import has_several_classes
 from sqleval.common.sql_text import write_literal
 from sqleval.common.visible import show_controls
-from sqleval.inspection.data import Inspection
+from sqleval.inspection.data import Inspection, list_nested
 from sqleval.inspection.shape import Look
 
 #: Options without a value.
@@ -156,7 +156,7 @@ def write_commands(
     more = {} if con is None else {"con": _Name("con")}
     write = partial(_write_shell, "evaluate") if is_shell else _write_evaluation
     commands: list[tuple[str, str]] = []
-    is_usual = data.shape is None or data.shape.is_open
+    is_usual = (data.shape is None or data.shape.is_open) and not list_nested(data)
     has_scores = data.scores and (data.has_classes or data.task_facts.has_one_score)
     if data.is_counts or (is_usual and data.label and (has_scores or data.predictions)):
         usual = options | _list_options(data, has_missing=has_missing) | more

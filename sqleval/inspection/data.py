@@ -105,3 +105,9 @@ class Inspection:
 def list_named_columns(given: Mapping[str, Mapping[str, str]]) -> list[str]:
     """Return the columns that the user has named."""
     return list(dict.fromkeys(name for each in given.values() for name in each.values()))
+
+
+def list_nested(data: Inspection) -> list[str]:
+    """Return the scores and predictions that are lists, structs and the like."""
+    names = [*data.scores.values(), *data.predictions.values()]
+    return [name for name in names if data.columns[name].column.kind == "nested"]

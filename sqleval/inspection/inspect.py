@@ -46,6 +46,8 @@ def _check_roles(data: Inspection) -> Iterator[Finding]:
             yield from checks.check_score_range(data, columns[name])
         if label is not None:
             yield from checks.check_auc(data, label, columns[name])
+    for name in data.predictions.values():
+        yield from checks.check_prediction_type(data, columns[name])
     if label is not None:
         for name in dict.fromkeys([*data.scores.values(), *data.predictions.values()]):
             yield from checks.check_equal(data, label, columns[name])

@@ -22,6 +22,11 @@ _TRUE = compile_names(r"(.*_)?(y_?true|labels?|truth|true|targets?|tags|actuals?
 _VECTOR = compile_names(
     r"(.*_)?(probability|probabilities|probs?|probas?|y_?prob(a)?|predict_proba|softmax|scores?)"
 )
+_RAW = compile_names(r"(.*_)?(logits?|log_?probs?|raw_?predictions?|outputs?|decision_function)")
+_FEATURES = compile_names(
+    r"(.*_)?(features?|embeddings?|inputs?|x|vectors?|coord(inate)?s?|position|location|b?box|"
+    r"point|interval|range|ci)"
+)
 #: The longest list of which the first items are compared.
 _MOST_ITEMS = 20
 
@@ -148,13 +153,35 @@ def _describe_label_sets(data: Inspection, predicted: Facts, true: Facts) -> Sha
     return Shape("sets of labels", (true.name, predicted.name), reason, advice, looks)
 
 
-def find_class_vector(data: Inspection, facts: Sequence[Facts]) -> tuple[Facts, Vector] | None:
-    """Return the column of lists, arrays or structs that have a score for each class."""
-    for f in facts:
-        vector = find_vector(f.name, f.column) if _VECTOR.fullmatch(f.name) else None
-        if vector is not None and len(data.classes) > 1 and _has_each_class(data, f, vector):
-            return f, vector
+def find_class_vector(
+    data: Inspection, facts: Sequence[Facts], *, is_given: bool = False
+) -> tuple[Facts, Vector] | None:
+    """Return the column of lists, arrays or structs that have a score for each class.
+
+    It needs the name of a score, unless no other column looks like a score.
+    """
+    if len(data.classes) < 2:
+        return None
+    found = [(f, find_vector(f.name, f.column)) for f in facts]
+    vectors = [(f, each) for f, each in found if each is not None]
+    named = [each for each in vectors if is_given or _VECTOR.fullmatch(each[0].name)]
+    for each in named:
+        if _has_each_class(data, *each):
+            return each
+    if is_given or data.find("score", facts).columns:
+        return None
+    left = [each for each in vectors if each not in named and _holds_fractions(each[0])]
+    raw = [each for each in left if _RAW.fullmatch(each[0].name)]
+    others = [each for each in left if not _FEATURES.fullmatch(each[0].name)]
+    for some in (raw, others):
+        fitting = [each for each in some if _has_each_class(data, *each)]
+        if len(fitting) == 1:
+            return fitting[0]
     return None
+
+
+def _holds_fractions(facts: Facts) -> bool:
+    return any(kind in facts.column.type for kind in ("DOUBLE", "FLOAT", "DECIMAL"))
 
 
 def _has_each_class(data: Inspection, facts: Facts, vector: Vector) -> bool:

@@ -472,3 +472,40 @@ def test_texts_of_a_feature_do_not_hide_label_and_score(tmp_path: Path) -> None:
     thousands = "\n".join(f'{i}.1,"1,{200 + i}"' for i in range(60))
     (tmp_path / "sums.csv").write_text(f"a,amount\n{thousands}")
     assert commands_of(sqleval.inspect(str(tmp_path / "sums.csv"))) == []
+
+
+@pytest.mark.parametrize("name", ["logits", "scores", "rawPrediction", "anything"])
+@pytest.mark.parametrize("k", [2, 4])
+def test_a_list_of_a_number_for_each_class_is_a_score(name: str, k: int) -> None:
+    rng = np.random.default_rng(9)
+    y = rng.integers(0, k, 200)
+    z = rng.normal(1.5 * (y[:, None] == np.arange(k)), 1)
+    frame = pl.DataFrame({"idx": range(200), name: z.tolist(), "label_ids": y})
+    frame = frame.with_columns(features=pl.Series(rng.normal(size=(200, k)).tolist()))
+    task = ", task='multiclass'" if k > 2 else ""
+    for given in ({}, {"score": name}, {"label": "label_ids", "score": name}):
+        found = sqleval.inspect(frame, **given)
+        (call,) = commands_of(found)
+        assert f"label='label_ids', score='{name}'{task})" in call
+        assert not any("CAST" in (each.advice or "") for each in found)
+    result = eval(call, {"sqleval": sqleval, "SOURCE": frame})
+    got = dict(result.select("metric", "value").iter_rows())
+    if k == 2:
+        assert got["roc_auc"] == pytest.approx(roc_auc_score(y, z[:, 1]), abs=1e-12)
+    else:
+        assert got["accuracy"] == pytest.approx((y == z.argmax(axis=1)).mean(), abs=1e-12)
+
+
+def test_lists_that_are_no_scores_have_no_command_that_fails() -> None:
+    rng = np.random.default_rng(9)
+    frame = pl.DataFrame({"label": rng.integers(0, 3, 50), "z": rng.random((50, 3)).tolist()})
+    found = sqleval.inspect(frame, label="label", prediction="z")
+    assert commands_of(found) == []
+    (advice,) = [each.advice for each in found if each.check == "prediction type"]
+    assert advice == "numbers of classes are a score: --score z"
+    two = frame.with_columns(label=pl.col("label") == 1)
+    found = sqleval.inspect(two, label="label", score="z")
+    assert commands_of(found) == []
+    (advice,) = [each.advice for each in found if each.check == "score type"]
+    assert advice is not None
+    assert advice.endswith("--score 'z[1]'")
