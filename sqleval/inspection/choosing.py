@@ -33,7 +33,9 @@ from sqleval.inspection.shapes import find_shape
 _MOST_EXACT = 1_000_000
 #: The largest number of scores whose AUC is computed.
 _MOST_SCORES = 8
-_POSITIVE = ("yes", "y", "true", "t", "positive", "pos", "p")
+_POSITIVE = (
+    "yes", "y", "true", "t", "positive", "pos", "p", "ja", "j", "oui", "si", "sí", "sì", "sim",
+)  # fmt: skip
 #: The columns of tables of counts, whose names are their roles.
 _COUNTS = ({"tp", "fp", "fn", "tn"}, {"label", "prediction", "n"})
 

@@ -58,6 +58,11 @@ def _is_free_text(facts: Facts) -> bool:
     return 2 * facts.distinct > facts.present and (facts.present >= 20 or are_sentences)
 
 
+#: Pairs of words for yes and no, in lower case and alphabetical order.
+_YES_AND_NO = frozenset({
+    ("no", "yes"), ("n", "y"), ("false", "true"), ("f", "t"), ("ja", "nein"), ("j", "n"),
+    ("non", "oui"), ("no", "si"), ("no", "sí"), ("no", "sì"), ("ja", "nee"), ("não", "sim"),
+})  # fmt: skip
 #: The tests of a column's values that rules can use.
 TESTS: Mapping[str, Callable[[Facts], bool]] = {
     "two values": lambda f: f.has_two_values,
@@ -74,6 +79,9 @@ TESTS: Mapping[str, Callable[[Facts], bool]] = {
     "truth values": lambda f: f.column.kind == "boolean" and f.has_two_values,
     "numbers or truth values": lambda f: f.low is not None
     and (f.column.kind in NUMBERS or f.column.kind == "boolean"),
+    "yes and no": lambda f: f.has_two_values
+    and f.column.kind == "text"
+    and (f.low.strip().lower(), f.high.strip().lower()) in _YES_AND_NO,
     "few whole numbers": lambda f: f.column.kind in WHOLE and 2 < f.distinct <= _MOST_GRADES,
     "free text": _is_free_text,
     "training and test": lambda f: {f.low, f.high} <= {*ROLES["role"].allowed},
@@ -92,7 +100,9 @@ _LABEL = _compile(
     r"y|y_?true|labels?|targets?|truth|ground_?truth|actuals?|outcome|class|gold|relevance"
 )
 _LIKE_LABEL = _compile(
-    r"(label|target|true|actual)_.*|.*_(label|target|truth|actual|outcome|class)"
+    r"(label|target|true|actual)_.*|.*_(label|target|truth|actual|outcome|class)|"
+    # Spark's StringIndexer
+    r"indexed_?label|label_?index(ed)?"
 )
 #: Outcomes that models often predict; such a name decides between columns of two values.
 _OUTCOME = _compile(
@@ -101,7 +111,7 @@ _OUTCOME = _compile(
 )
 _SCORE = _compile(
     r"(p|score|scores|prob|proba|probability|y_score|y_prob|y_proba|logit|margin)(_.*|\d+)?|"
-    r".*_(p|score|prob|proba|probability|logit)"
+    r".*_(p|score|prob|proba|probability|logit|pd)|pd(_.*)?"
 )
 #: Names of scores that may be whole numbers; longer names are features, such as credit_score.
 _BARE_SCORE = _compile(r"scores?|y_score|margin|logit")
@@ -172,6 +182,7 @@ RULES = (
     Rule("label", _OUTCOME, ("two values",), "{}; named like an outcome"),
     Rule("label", _LIKE_LABEL, ("two values",), _LIKE_A_LABEL),
     Rule("label", _ANY, ("0 and 1",), THE_ONLY, takes="alone"),
+    Rule("label", _ANY, ("yes and no",), THE_ONLY, takes="alone"),
     Rule("label", _LIKE_LABEL, (), _LIKE_A_LABEL),
     Rule("label", _ANY, ("two values",), THE_ONLY, takes="alone", is_other=False),
     # Scores in 0 .. 1 go before others with such names, for example logits of the same model.

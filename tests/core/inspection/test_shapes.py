@@ -509,3 +509,23 @@ def test_lists_that_are_no_scores_have_no_command_that_fails() -> None:
     (advice,) = [each.advice for each in found if each.check == "score type"]
     assert advice is not None
     assert advice.endswith("--score 'z[1]'")
+
+
+def test_names_and_words_of_other_trades_are_known() -> None:
+    rng = np.random.default_rng(10)
+    y, size = rng.integers(0, 2, 200), rng.choice(["groß", "klein"], 200)
+    p, q = rng.random((2, 200))
+    credit = pl.DataFrame({"defaulted": y, "champion_pd": p, "challenger_pd": q})
+    found = sqleval.inspect(credit)
+    assert "score={'champion': 'champion_pd', 'challenger': 'challenger_pd'}" in str(found)
+    churn = {"Größe": size, "Kündigung": np.where(y == 1, "ja", "nein"), "Wahrscheinlichkeit": p}
+    (call, *_) = commands_of(sqleval.inspect(pl.DataFrame(churn)))
+    assert "label='Kündigung', score='Wahrscheinlichkeit', positive='ja'" in call
+    classes = rng.choice(3, 200)
+    spark = {
+        "indexedLabel": classes.astype(float),
+        "probability": rng.dirichlet([1, 1, 1], 200).tolist(),
+        "prediction": classes.astype(float),
+    }
+    (call,) = commands_of(sqleval.inspect(pl.DataFrame(spark)))
+    assert "label='indexedLabel', score='probability', prediction='prediction'" in call
