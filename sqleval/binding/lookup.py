@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from sqleval.common.columns import Column
 from sqleval.common.names import find_nearest
+from sqleval.common.structs import find_lists, list_fields
 from sqleval.errors import RequestError, SourceError
 
 #: Characters that are rare in names and frequent in expressions.
@@ -49,10 +50,32 @@ def find_column(columns: Columns, name: str, role: str, where: str) -> Column:
             "; no header was found: if the first line is one, give csv={'header': True} "
             "(--csv header=true)"
         )
+    if lists := find_lists({each: columns[each].type for each in names}):
+        advice = (
+            f"; {lists[0]!r} holds a list of objects: rows={lists[0]!r} (--rows {lists[0]}) makes "
+            "them the rows of JSON files"
+        )
     raise RequestError(
         f"{role}={name!r}: no such column in {where}{find_nearest(name, columns)} "
         f"(columns: {shown}){advice}"
     )
+
+
+def check_fields(column: Column, fields: Sequence[str], role: str, where: str) -> None:
+    """Raise `RequestError` if a struct lacks a field, of several levels.
+
+    ``role`` is the role with its text, for the message.
+    """
+    kind, path = column.type, column.name
+    for field in fields:
+        known = list_fields(kind)
+        kind = next((of for name, of in known.items() if name.casefold() == field.casefold()), "")
+        if known and not kind:
+            raise RequestError(
+                f"{role}: {path!r} has no field {field!r} in {where}{find_nearest(field, known)} "
+                f"(fields: {', '.join(known)})"
+            )
+        path += f".{field}"
 
 
 def _advise_separator(name: str, names: Iterable[str]) -> str:

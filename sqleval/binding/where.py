@@ -10,7 +10,7 @@ from sqlglot.errors import SqlglotError, TokenError
 from sqleval.binding.allowed_sql import find_forbidden
 from sqleval.binding.arguments import check_text
 from sqleval.binding.binding import Binding
-from sqleval.binding.lookup import Columns, find_column
+from sqleval.binding.lookup import Columns, check_fields, find_column
 from sqleval.common.columns import is_float
 from sqleval.common.names import find_nearest
 from sqleval.common.sql_text import quote, write_literal
@@ -100,6 +100,7 @@ def _check(
             raise RequestError(
                 f"{error}; a text stands in quotes: {write_literal(name)}"
             ) from error
+        check_fields(columns[used[-1]], [field.name for field in fields], f"{role}={text!r}", where)
         qualified = exp.column(exp.to_identifier(name, quoted=True), table="s")
         read = exp.Dot.build([qualified, *fields]) if fields else qualified
         tree = read if column is tree else tree

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from sqleval.common.names import find_nearest
 from sqleval.common.sql_text import quote, write_literal
+from sqleval.common.structs import find_lists
 from sqleval.errors import RequestError, SourceError
 from sqleval.sources.lines import MISFIT
 from sqleval.sources.source import Ask, Source
@@ -61,9 +62,11 @@ class _Rows:
             rows = f"(SELECT {field} AS r{kept} FROM {self.reader} AS d)"
             relation = f"(SELECT UNNEST(r, max_depth := 2){kept} FROM {rows})"
         else:
+            inner = find_lists({self.rows: kind})
+            near = f"; did you mean {' or '.join(map(repr, inner))}?" if inner else ""
             raise RequestError(
                 f"rows={self.rows!r} of {source.label} holds {kind[:60]}; it must hold a list of "
-                'objects, or a list of lists beside "columns"'
+                f'objects, or a list of lists beside "columns"{near}'
             )
         return replace(source, relation=relation, settle=None)
 
@@ -92,8 +95,10 @@ class _Rows:
         if kind:
             reason = f"{field!r} holds {kind[:60]}, which has no fields"
         else:
+            before, dot, _ = field.rpartition(".")
+            lists = [f"{before}{dot}{name}" for name in lists]
             listed = f"; lists are {', '.join(map(repr, lists))}" if lists else ""
-            near = find_nearest(field.rpartition(".")[2], columns)
+            near = find_nearest(field, [f"{before}{dot}{name}" for name in columns])
             reason = f"there is no field {field!r}{near}{listed}"
         return RequestError(f"rows={self.rows!r}: {reason} in {source.label}")
 

@@ -153,3 +153,28 @@ def test_commands_take_rows(tmp_path: Path) -> None:
     assert f"sqleval evaluate {path} --rows samples --label y --score p" in shown.stdout
     split = run("split", path, "--rows", "samples", "--key", "id", "--format", "csv")
     assert len(split.stdout.split()) == 41
+
+
+def test_messages_name_rows_and_fields(tmp_path: Path) -> None:
+    rows = [{"judge": {"score": i / 9, "pass": i > 4}} for i in range(9)]
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps({"meta": {"day": 1}, "payload": {"events": rows}}))
+    for roles, given, message in (
+        (("judge.pass", "judge.score"), None,
+         r"\(columns: meta, payload\); 'payload.events' holds .* \(--rows payload.events\)"),
+        (("judge.pass", "judge.score"), "payload.event",
+         "no field 'payload.event'; did you mean 'payload.events'"),
+        (("judge.pass", "judge.score"), "payload", "did you mean 'payload.events'"),
+        (("judge.pass", "judge.scor"), "payload.events",
+         r"score='judge.scor': 'judge' has no field 'scor' in .*; did you mean 'score'\? "
+         r"\(fields: score, pass\)"),
+        (("judge.pas", "judge.score"), "payload.events", "no field 'pas' .*did you mean 'pass'"),
+    ):  # fmt: skip
+        with pytest.raises(RequestError, match=message):
+            sqleval.scan(path, label=roles[0], score=roles[1], rows=given)
+    scanned = {"label": "judge.pass", "score": "judge.score", "rows": "payload.events"}
+    for more in ({"where": "judge.scor > 3"}, {"by": {"x": "judge.scor + 1"}}):
+        with pytest.raises(RequestError, match=r"'judge' has no field 'scor' in .*'score'"):
+            sqleval.scan(path, **scanned, **more).evaluate("roc_auc")
+    found = sqleval.scan(path, **scanned, where="judge.SCORE > 0").evaluate("roc_auc")
+    assert found.collect().select("value", "n").row(0) == (1.0, 8)
