@@ -36,7 +36,8 @@ def advise_on_texts(source: Source, column: str, engine: Engine) -> str:
     statement = f"SELECT s.{quote(column)} FROM {source.relation} AS s LIMIT {_ROWS}"
     rows = engine.rows(statement, {}, [source], source.objects([column]))
     texts = [str(text).strip() for (text,) in rows if text is not None]
-    others = [text for text in texts if not _is_number(text)]
+    sign = source.reading.options.get("decimal", ".")
+    others = [text for text in texts if not _is_number(text.replace(sign, "."))]
     if not others:
         return _advise("CAST({} AS DOUBLE)", column) if texts else ""
     shown = f"; it holds {others[0]!r}"

@@ -259,3 +259,9 @@ def test_labels_with_another_separator_name_the_cause(tmp_path: Path) -> None:
     assert "(--csv separator=,)" in failed.stderr
     done = run("evaluate", str(rows), *roles, *csv, "--format", "csv")
     assert done.stdout.split()[1].startswith("roc_auc,1.0,")
+
+
+def test_a_decimal_comma_is_no_example_of_a_text(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.csv", "y;p\n1;0,9\n0;0,125\n1;k.A.\n")
+    with pytest.raises(RequestError, match=r"; it holds 'k\.A\.'"):
+        sqleval.scan(path, label="y", score="p", csv={"decimal": ","})
