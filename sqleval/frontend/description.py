@@ -8,7 +8,7 @@ from sqleval.catalog.roles import name_argument
 from sqleval.common.visible import escape_html, show_controls
 
 
-def _list_roles(binding: Binding) -> dict[str, object]:
+def list_roles(binding: Binding) -> dict[str, object]:
     """Return the columns of each role: one, a list, or a mapping from model or class."""
     roles: dict[str, object] = {name_argument(role): column.name for role, column in binding.roles}
     if binding.models and not binding.classes:
@@ -34,7 +34,7 @@ def _list_roles(binding: Binding) -> dict[str, object]:
 
 def write_line(binding: Binding, label: str) -> str:
     """Return a line with the task, the source and the columns of the roles."""
-    shown = ", ".join(f"{role}={value!r}" for role, value in _list_roles(binding).items())
+    shown = ", ".join(f"{role}={value!r}" for role, value in list_roles(binding).items())
     return show_controls(f"<Predictions ({binding.task}) of {label}: {shown}>")
 
 
@@ -42,13 +42,14 @@ def write_table(binding: Binding, label: str) -> str:
     """Return the parts of `write_line` as an HTML table."""
     rows = "".join(
         f"<tr><th style='text-align: left'>{escape_html(name)}</th>"
-        f"<td style='text-align: left'>{escape_html(_join(value))}</td></tr>"
-        for name, value in {"task": binding.task, "source": label, **_list_roles(binding)}.items()
+        f"<td style='text-align: left'>{escape_html(join_names(value))}</td></tr>"
+        for name, value in {"task": binding.task, "source": label, **list_roles(binding)}.items()
     )
     return f"<table><caption>Predictions</caption>{rows}</table>"
 
 
-def _join(value: object) -> str:
+def join_names(value: object) -> str:
+    """Return the columns of a role as text."""
     if isinstance(value, dict):
         pairs = cast("Mapping[object, object]", value).items()
         return ", ".join(f"{name} = {column}" for name, column in pairs)

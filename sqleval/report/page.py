@@ -13,6 +13,7 @@ from sqleval.catalog import request
 from sqleval.common.pages import load_page
 from sqleval.common.whole_file import write_text
 from sqleval.errors import DataError, MissingExtra, RequestError
+from sqleval.frontend.description import join_names, list_roles
 from sqleval.frontend.predictions import Predictions
 from sqleval.frontend.scan import scan
 from sqleval.inspection.findings import Finding
@@ -120,6 +121,7 @@ def write_report(
         "answer": answer,
         "headline": list(_add_differences(headline, bound, labels, ci)),
         "first_model": bound.binding.models[0][0] if bound.binding.models else None,
+        "settings": _list_settings(roles, bound),
         "findings": _inspect(source, roles, bound),
         "curves": curves,
         "classes": bound.curve("classification_report").collect().to_dicts() if has_classes else [],
@@ -182,6 +184,27 @@ def _add_differences(
         direction = "" if better[row["metric"]] == "none" else better[row["metric"]]
         sql = bound.sql(row["metric"], ci=ci)
         yield {"class": None, **row, "better": direction, "difference": difference, "sql": sql}
+
+
+def _list_settings(roles: Mapping[str, Any], bound: Predictions) -> dict[str, str]:
+    """Return what the numbers depend on: the columns of roles, the threshold, the condition."""
+    binding = bound.binding
+    settings = {role: join_names(columns) for role, columns in list_roles(binding).items()}
+    if binding.positive is not None:
+        settings["positive"] = str(binding.positive)
+    decides = binding.has_two_classes and binding.has_score and "prediction" not in settings
+    if binding.threshold is not None:
+        settings["threshold"] = f"{binding.threshold:g}"
+    elif decides and binding.has_probabilities and "threshold" not in settings:
+        settings["threshold"] = "0.5, the default"
+    for name in ("where", "query", "labels"):
+        if isinstance(roles.get(name), str):
+            settings[name] = roles[name]
+    if binding.nulls == "drop":
+        settings["nulls"] = "drop: rows without a value are left out"
+    if binding.common:
+        settings["common"] = "only rows with a value of every model"
+    return settings
 
 
 def _inspect(source: object, roles: Mapping[str, Any], bound: Predictions) -> list[Finding]:

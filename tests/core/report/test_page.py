@@ -347,6 +347,28 @@ def test_the_data_are_those_that_meet_the_condition(tmp_path: Path) -> None:
     assert "NULL" not in [row[0] for row in rows]
 
 
+def test_the_page_says_what_its_numbers_depend_on(tmp_path: Path) -> None:
+    out = tmp_path / "page.html"
+    frame = ROWS.head(150).with_columns(
+        late=pl.when(pl.col("delayed") == 1).then(pl.lit("yes")).otherwise(pl.lit("no")),
+        state=pl.lit("ok"),
+    )
+    where = "state <> '<b>'"
+    roles: dict[str, Any] = {"label": "late", "positive": "yes", "where": where}
+    thresholds: list[tuple[Any, Any, str]] = [
+        ({"new": "p", "old": "q"}, {"new": 0.3, "old": 0.6}, "new = 0.3, old = 0.6"),
+        ("p", 0.25, "0.25"),
+        ("p", None, "0.5, the default"),
+    ]
+    for score, threshold, shown in thresholds:
+        write_report(frame, str(out), metrics="roc_auc", score=score, threshold=threshold, **roles)
+        options = dict(Tables(out.read_text(encoding="utf-8")).tables["Options"][1:])
+        assert options["threshold"] == shown
+        assert (options["positive"], options["where"]) == ("yes", where)
+    write_report(frame, str(out), metrics="mean", value="p > 0.4")
+    assert ["value", "p > 0.4"] in Tables(out.read_text(encoding="utf-8")).tables["Options"]
+
+
 def test_a_best_threshold_may_be_infinite(tmp_path: Path) -> None:
     # Positives are a tenth, and scores say nothing: it costs least to predict none.
     frame = pl.DataFrame(
