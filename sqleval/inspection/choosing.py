@@ -24,7 +24,7 @@ from sqleval.inspection.findings import (
 from sqleval.inspection.labels import find_by_values
 from sqleval.inspection.long_tables import find_long
 from sqleval.inspection.names import list_class_names, match_classes, match_models, name_models
-from sqleval.inspection.nested import describe_vector, find_class_vector
+from sqleval.inspection.nested import describe_vector, find_class_vector, list_scalar_fields
 from sqleval.inspection.pairs import match_predictions
 from sqleval.inspection.rules import MOST_CLASSES, THE_ONLY, Candidates, find, is_named_score
 from sqleval.inspection.shapes import find_shape
@@ -111,6 +111,13 @@ def _choose_label(data: Inspection, facts: Sequence[Facts]) -> None:
     if not candidates.columns or candidates.reason == THE_ONLY:
         by_values = find_by_values(facts, partial(_count_classes, data))
         candidates = by_values if by_values.columns else candidates
+    fields = list_scalar_fields(facts)
+    if fields and candidates.reason == THE_ONLY and not find("score", facts).columns:
+        # The label is as likely a field of a struct as the only column of two values.
+        shown = list_first([*fields, *(f.name for f in candidates.columns)], " ... {} more")
+        advice = f"--label COLUMN; a field can be named: --label {fields[0]}"
+        data.findings.append(problem("label", None, f"not clear; it may be {shown}", advice))
+        return
     others = [f.name for f in candidates.others]
     if not candidates.columns:
         data.maybe_label = others[0] if others else None

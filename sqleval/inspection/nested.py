@@ -63,6 +63,17 @@ def list_fields(type_: str) -> dict[str, str]:
     return fields
 
 
+def list_scalar_fields(facts: Sequence[Facts]) -> list[str]:
+    """Return the fields of structs that hold one value each, except vectors of scores."""
+    return [
+        f"{write_name(f.name)}.{write_name(field)}"
+        for f in facts
+        if (vector := find_vector(f.name, f.column)) is None or len(vector.fields) == 1
+        for field, kind in list_fields(f.column.type).items()
+        if not kind.endswith("]") and not kind.startswith("STRUCT")
+    ]
+
+
 def _find_rows_inside(type_: str, path: str) -> str | None:
     """Return the path of a list of rows in a document."""
     if type_.endswith("[]") and (type_.startswith("STRUCT(") or type_.endswith("][]")):

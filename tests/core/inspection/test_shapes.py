@@ -529,3 +529,16 @@ def test_names_and_words_of_other_trades_are_known() -> None:
     }
     (call,) = commands_of(sqleval.inspect(pl.DataFrame(spark)))
     assert "label='indexedLabel', score='probability', prediction='prediction'" in call
+
+
+def test_fields_of_structs_are_named_as_labels() -> None:
+    rows = [
+        {"outcome": {"status": "OK" if i % 3 else "FRAUD"}, "model": {"score": i / 100},
+         "country": "DE" if i % 2 else "FR"}
+        for i in range(100)
+    ]  # fmt: skip
+    found = sqleval.inspect(pl.DataFrame(rows))
+    (label,) = [each for each in found if each.check == "label"]
+    assert label.value == "not clear; it may be outcome.status, model.score, country"
+    assert label.advice == "--label COLUMN; a field can be named: --label outcome.status"
+    assert commands_of(found) == []
