@@ -124,10 +124,14 @@ def check_compare(rows: Rows, models: Mapping[str, Any], metrics: Sequence[str])
 
 
 def check_missing(rows: Rows, metrics: Sequence[str]) -> Wrong:
-    """Find metrics that use a row whose label is NULL, with or without an error."""
-    gaps = pl.when(pl.int_range(pl.len()) % 7 == 3).then(None).otherwise("y").alias("y")
+    """Find metrics that use a row whose label is NULL, with or without an error.
+
+    Without a label, the value is NULL.
+    """
+    name = rows.roles["label"] if "label" in rows.roles else rows.roles["value"]
+    gaps = pl.when(pl.int_range(pl.len()) % 7 == 3).then(None).otherwise(name).alias(name)
     frame = rows.frame.with_columns(gaps)
-    known = evaluate(rows.replace(frame.drop_nulls("y")), metrics)
+    known = evaluate(rows.replace(frame.drop_nulls(name)), metrics)
     dropped = evaluate(rows.replace(frame, nulls="drop"), metrics)
     wrong = find_differences(dropped, known, ("with nulls='drop'", "without rows of NULL labels"))
     try:

@@ -82,7 +82,7 @@ def bind_source(
         described, expressions = compute_slice_keys(described, names, where, engine)
         roles = {**roles, "by": list(names)}
     described = compute_roles(described, roles, engine)
-    described, roles = expand_vectors(described, roles, engine)
+    described, roles, notice = expand_vectors(described, roles, engine)
     roles = {**roles, "look": FirstValues(described.source, described.labels, engine).read}
     try:
         binding = described.bind(roles)
@@ -101,7 +101,8 @@ def bind_source(
             advice = advise_on_texts(described.source, error.texts, engine)
             raise RequestError(f"{error}{advice}") from None
         raise
-    binding = replace(binding, dialect=engine.dialect, expressions=expressions)
+    notice = notice or binding.notice
+    binding = replace(binding, dialect=engine.dialect, expressions=expressions, notice=notice)
     binding = take_common_rows(binding) if is_common else binding
     if binding.where is not None:
         described, binding = _apply_condition(described, binding, roles["where"], engine)

@@ -24,10 +24,11 @@ _PLACES = {"0": 0, "0.0": 0, "-1": 0, "-1.0": 0, "false": 0, **dict.fromkeys(_PO
 
 def expand_vectors(
     described: Described, roles: Mapping[str, Any], engine: Engine
-) -> tuple[Described, dict[str, Any]]:
-    """Return the input and its roles with a column for each score of a vector.
+) -> tuple[Described, dict[str, Any], str]:
+    """Return the input and its roles with a column for each score of a vector, and a remark.
 
-    Of two classes without ``task="multiclass"``, only the score of the positive class is bound.
+    Of two classes without ``task="multiclass"``, only the score of the positive class is bound. If
+    the scores are logits, it is their softmax.
 
     Raises
     ------
@@ -47,7 +48,7 @@ def expand_vectors(
                 "classes= (--classes) names the places of a list, array or struct of scores, and "
                 f"score={roles.get('score')!r} has one number in each row"
             )
-        return described, roles
+        return described, roles, ""
     named = _Named(described, roles, engine, classes)
     by_text = {text: named.list_scores(vector) for text, vector in vectors.items()}
     for text, scores in by_text.items():
@@ -55,7 +56,7 @@ def expand_vectors(
             only = next(iter(scores.values())).name
             raise RequestError(f"score={text!r} has one score in each row; write score={only!r}")
     keys = [key for scores in by_text.values() for key in scores.values()]
-    task = roles.get("task")
+    task, notice = roles.get("task"), ""
     if all(len(scores) == 2 for scores in by_text.values()) and (
         task is None or TASKS[task].has_two_classes
     ):
@@ -63,6 +64,11 @@ def expand_vectors(
             text: _choose_positive(vectors[text], each, roles) for text, each in by_text.items()
         }
         keys = [key for key in keys if key.name in chosen.values()]
+        for text in [each for each in chosen if named.has_logits(by_text[each])]:
+            softmax = _write_softmax(vectors[text], by_text[text], chosen[text])
+            keys = [key for key in keys if key.name != chosen[text]] + [softmax]
+            chosen[text] = softmax.name
+            notice = f"score={text!r} holds numbers outside 0 .. 1: its softmax is evaluated"
         roles["score"] = map_texts(roles["score"], lambda text: chosen.get(text, text))
     else:
         columns_of = {
@@ -73,7 +79,16 @@ def expand_vectors(
         roles["task"] = task or "multiclass"
     if taken := next((key.name for key in keys if key.name in described.columns), None):
         raise RequestError(f"score= needs the name {taken!r}, which is a column; rename it")
-    return add_computed(described, keys, [], engine), roles
+    return add_computed(described, keys, [], engine), roles, notice
+
+
+def _write_softmax(vector: Vector, scores: Mapping[Scalar, SliceKey], positive: str) -> SliceKey:
+    """Return the computed column of the softmax of two logits, at the place of the positive."""
+    names = [key.name for key in scores.values()]
+    at = names.index(positive)
+    one, other = (f"CAST({[*scores.values()][i].sql} AS DOUBLE)" for i in (at, 1 - at))
+    sql = f"1e0 / (1e0 + EXP({other} - {one}))"
+    return SliceKey(f"softmax({vector.text})[{at + 1}]", sql, (vector.text,))
 
 
 def _check_classes(classes: Sequence[Scalar] | None) -> None:
@@ -141,6 +156,15 @@ class _Named(NamedTuple):
         return {
             name: vector.write_score(place, len(names), dialect) for place, name in enumerate(names)
         }
+
+    def has_logits(self, scores: Mapping[Scalar, SliceKey]) -> bool:
+        """Whether one of the first scores lies outside 0 .. 1."""
+        alone = self.described._replace(labels=None)
+        source = add_computed(alone, scores.values(), [], self.engine).source
+        columns = [("score", Column(key.name, "DOUBLE")) for key in scores.values()]
+        first = FirstValues(source, None, self.engine).read(None, None, (), columns)
+        # A sum of rounded probabilities may leave 0 .. 1 by a rounding error.
+        return any(not -1e-6 <= float(str(value)) <= 1 + 1e-6 for each in first for value in each)
 
     def _find_label(self) -> Column | None:
         label, late = self.roles.get("label"), self.described.late

@@ -204,3 +204,17 @@ def test_the_command_and_a_query(tmp_path: Path) -> None:
     query = f"SELECT tree, list FROM '{path}'"
     done = run("evaluate", "--query", query, "--label", "tree", "--score", "list", *more)
     assert want in done.stdout
+
+
+@pytest.mark.parametrize("kind", [pl.Float64, pl.Float32])
+def test_the_softmax_of_two_logits_is_evaluated(kind: Any) -> None:
+    logits = RNG.normal(0, 2, (N, 2)).astype(np.float32)
+    truth = RNG.random(N) < 0.5
+    rows = pl.DataFrame({"y": truth, "l": pl.Series(logits, dtype=pl.Array(kind, 2))})
+    d = logits.astype(float)
+    p = 1 / (1 + np.exp(d[:, 0] - d[:, 1]))
+    found = sqleval.scan(rows, label="y", score="l").evaluate(["roc_auc", "log_loss", "accuracy"])
+    with pytest.warns(sqleval.UnmatchedRows, match="its softmax is evaluated"):
+        values = found.collect()["value"].to_list()
+    want = [roc_auc_score(truth, p), log_loss(truth, p), accuracy_score(truth, p >= 0.5)]
+    assert values == pytest.approx(want, abs=1e-12)

@@ -77,12 +77,17 @@ def _make_rows() -> pa.Table:
     return pa.concat_tables(tables)
 
 
+#: Metrics whose values grow with the counts.
+_TOTALS = ("count", "sum")
+
+
 def _list_statements(names: Sequence[str] = ()) -> list[_Statement]:
     """Return the statements of the metrics with these names, by default of all that take counts."""
     asked = [
         each._replace(roles={**each.roles, "weight": None, "counts": "count", "by": ["scale"]})
         for each in matrix.every()
-        if "qid" not in each.roles and not matrix.is_curve(each)
+        # A sum and a count grow with the counts.
+        if "qid" not in each.roles and not matrix.is_curve(each) and each.name not in _TOTALS
     ]
     return [
         _Statement(first, listed[start : start + _TOGETHER])
