@@ -46,11 +46,7 @@ def bind_source(
 
     For provisional predictions, not all roles are known yet, so types of CSV files stay guesses.
     """
-    if catalogue is not None and not isinstance(catalogue, Catalogue):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise RequestError(
-            f"catalogue={catalogue!r} must be a Catalogue: Catalogue(find_sql_folder(), FOLDER) "
-            "of sqleval.catalog"
-        )
+    _check_catalogue(catalogue)
     engine = engine or embedded()
     is_common = roles.get("common", False)
     is_by_position = roles.get("by_position", False)
@@ -129,6 +125,14 @@ def _take_orders(
             "none; join by a key, on="
         )
     return take_order(source), take_order(labels)
+
+
+def _check_catalogue(catalogue: object) -> None:
+    if catalogue is not None and not isinstance(catalogue, Catalogue):
+        raise RequestError(
+            f"catalogue={catalogue!r} must be a Catalogue: Catalogue(find_sql_folder(), FOLDER) "
+            "of sqleval.catalog"
+        )
 
 
 def _read_exactly(described: Described, binding: Binding, engine: Engine) -> Described:
