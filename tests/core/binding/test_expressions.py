@@ -97,7 +97,7 @@ def test_a_float_meets_its_threshold_as_a_float() -> None:
         ({"score": "(SELECT 1)"}, "no such column .* nor is it an expression"),
         ({"score": "read_text('/etc/passwd') || p_no"}, "may not hold the function read_text"),
         ({"score": "1 -* p_no"}, "nor is it an expression in SQL"),
-        ({"score": "nested.scores[2]"}, 'nested.scores.* cannot be computed: .*Could not find key'),
+        ({"score": "nested.scores[2]"}, "'nested' has no field 'scores' .*fields: values"),
         ({"label": "outcome = won"}, "a text stands in quotes: 'won'"),
         ({"weight": "team || 'x'"}, "must be a number and is VARCHAR"),
     ],

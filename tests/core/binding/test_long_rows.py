@@ -331,7 +331,6 @@ def test_a_condition_may_leave_out_models() -> None:
         ({"where": "system = 'a' OR g = 's'"}, "AND joins a condition on models or classes alone"),
         # The label of a case would be compared: the class, not 1 or 0.
         ({"label": "t", "where": "t = 1"}, "where= reads 't', which differs between the rows"),
-        ({"key": "id + 1"}, "key= takes the name of a column, no expression"),
     ],
     ids=str,
 )

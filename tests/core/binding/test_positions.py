@@ -69,7 +69,7 @@ def test_options_go_with_positions() -> None:
         part = ROWS["g"] == third - 1
         area = roc_auc_score(LABELS["target"].filter(part), ROWS["p"].filter(part))
         assert value == pytest.approx(area, rel=1e-12)
-    joined = pl.concat([ROWS, LABELS], how="horizontal")
+    joined = ROWS.with_columns(LABELS.get_columns())
     plain = sqleval.scan(joined, label="target", score={"p": "p", "q": "q"})
     placed = sqleval.scan(ROWS, labels=LABELS, **(ROLES | {"score": {"p": "p", "q": "q"}}))
     for verb in (

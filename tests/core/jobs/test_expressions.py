@@ -79,10 +79,10 @@ def test_a_change_in_a_database_that_only_an_expression_reads(tmp_path: Path) ->
         con.execute("CREATE TABLE preds AS FROM frame")
     lake.spec |= {**ROLES, "source": "w.duckdb#preds"}
     lake.run(backfill=True, as_of=LATER)
-    changes = ("outcome = 'lost' WHERE key = 1", "P_LOST = 0.5 WHERE key = 130", "cents = 5 "
+    other = "CASE WHEN outcome = 'won' THEN 'lost' ELSE 'won' END"
+    changes = (f"outcome = {other} WHERE key = 1", "P_LOST = 0.5 WHERE key = 130", "cents = 5 "
                "WHERE key = 250", "remark = 'no job reads it'")  # fmt: skip
     with duckdb.connect(tmp_path / "w.duckdb") as con:
-        con.execute("UPDATE preds SET outcome = 'won' WHERE key = 1")
         for change in changes:
             con.execute(f"UPDATE preds SET {change}")
     done = lake.run(backfill=True, as_of=LATER)

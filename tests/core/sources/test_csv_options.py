@@ -193,8 +193,13 @@ def test_both_readers_guess_the_same_types(tmp_path: Path) -> None:
             for name, column in columns.items()
             if name != "none"
         }
-        assert types == {n: kind for n, (_, _, kind) in GUESSES.items() if n != "none"}
-    assert read(latin, csv=csv).drop("none").equals(read(path).drop("none"))
+        # DuckDB 1 takes it for a DOUBLE.
+        assert types.pop("large") in ("HUGEINT", "DOUBLE")
+        assert types | {"large": "HUGEINT"} == {
+            n: kind for n, (_, _, kind) in GUESSES.items() if n != "none"
+        }
+    others = ("none", "large")
+    assert read(latin, csv=csv).drop(others).equals(read(path).drop(others))
 
 
 def test_keys_with_zeros_join_labels(tmp_path: Path) -> None:
