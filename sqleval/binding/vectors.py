@@ -53,6 +53,14 @@ class Vector(NamedTuple):
             return length
         return f"CASE WHEN {self._column}.type = 0 THEN {self._column}.size ELSE {length} END"
 
+    def write_extremes(self, dialect: str) -> tuple[str, str]:
+        """Return the SQL of the lowest and the highest score of a row, whatever its length."""
+        if self.fields:
+            listed = ", ".join(f"{self._column}.{quote(field)}" for field in self.fields)
+            return f"LEAST({listed})", f"GREATEST({listed})"
+        prefix = "LIST" if dialect == "duckdb" else "ARRAY"
+        return f"{prefix}_MIN({self._list})", f"{prefix}_MAX({self._list})"
+
     def write_score(self, place: int, count: int, dialect: str) -> SliceKey:
         """Return the computed column of the score of the class at a place, which starts at 0.
 

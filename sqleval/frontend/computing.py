@@ -109,6 +109,13 @@ def add_computed(
 def _compute(
     source: Source, columns: Columns, keys: Sequence[SliceKey], engine: Engine
 ) -> tuple[Source, Columns]:
+    """Return a source with computed columns.
+
+    Raises
+    ------
+    RequestError
+        If the engine cannot compute one of them; the message names it.
+    """
     if not keys:
         return source, columns
     try:
@@ -130,22 +137,19 @@ def compute_slice_keys(
 ) -> tuple[Described, tuple[tuple[str, str], ...]]:
     """Return the source with the expressions of ``by=`` as columns, and their SQL."""
     source, columns = described[:2]
+    for name in by:
+        if name not in columns and find_expression(name, columns) is not None:
+            # A role may be the same expression, and would read the key.
+            raise RequestError(f"by={name!r} is an expression; a key's name is a word")
     keys = [
         _find_edges(key, source, columns, where, engine) if key.intervals else key
         for key in parse_slice_keys(by, columns, source.label)
     ]
-    if not keys:
-        return described, ()
     try:
-        source, computed = engine.describe(add_slice_keys(source, columns, keys, engine.dialect))
-    except (EngineError, SourceError) as error:
-        raise RequestError(f"by={dict(by)!r}: {find_reason(error)}") from error
-    expressions = tuple((key.name, key.describe()) for key in keys)
-    read = {key.name: key.columns for key in keys}
-    described = described._replace(
-        source=source, columns={**computed, **columns}, computed={**described.computed, **read}
-    )
-    return described, expressions
+        described = add_computed(described, keys, [], engine)
+    except RequestError as error:
+        raise RequestError(f"by={dict(by)!r}: {error}") from error.__cause__
+    return described, tuple((key.name, key.describe()) for key in keys)
 
 
 def _find_edges(

@@ -8,14 +8,14 @@ from sqleval.binding.slice_keys import SliceKey
 from sqleval.binding.vectors import Vector, find_vector, name_classes
 from sqleval.catalog.tasks import TASKS
 from sqleval.common.columns import Column
-from sqleval.common.sql_text import Scalar
+from sqleval.common.sql_text import Scalar, quote
 from sqleval.engines.base import Engine
 from sqleval.errors import RequestError
 from sqleval.frontend.computing import Described, add_computed
 from sqleval.frontend.first_values import FirstValues
 
-#: The name of a column with the number of scores of a row.
-_LENGTH = "_sqleval_length"
+#: The name of a column that is computed from a vector to look at its first values.
+_COMPUTED = "_sqleval_computed"
 #: The positive class of two by default, and its texts.
 _POSITIVE = ("1", "1.0", "true")
 #: The places of two classes without names, by the texts of the label's values.
@@ -28,7 +28,7 @@ def expand_vectors(
     """Return the input and its roles with a column for each score of a vector, and a remark.
 
     Of two classes without ``task="multiclass"``, only the score of the positive class is bound. If
-    the scores are logits, it is their softmax.
+    the scores are logits, their softmax is bound.
 
     Raises
     ------
@@ -55,8 +55,12 @@ def expand_vectors(
         if len(scores) == 1:
             only = next(iter(scores.values())).name
             raise RequestError(f"score={text!r} has one score in each row; write score={only!r}")
+    notice = ""
+    for text in [text for text, vector in vectors.items() if named.has_logits(vector)]:
+        described, by_text[text] = _take_softmax(described, text, by_text[text], engine)
+        notice = f"score={text!r} holds numbers outside 0 .. 1: its softmax is evaluated"
     keys = [key for scores in by_text.values() for key in scores.values()]
-    task, notice = roles.get("task"), ""
+    task = roles.get("task")
     if all(len(scores) == 2 for scores in by_text.values()) and (
         task is None or TASKS[task].has_two_classes
     ):
@@ -64,11 +68,6 @@ def expand_vectors(
             text: _choose_positive(vectors[text], each, roles) for text, each in by_text.items()
         }
         keys = [key for key in keys if key.name in chosen.values()]
-        for text in [each for each in chosen if named.has_logits(by_text[each])]:
-            softmax = _write_softmax(vectors[text], by_text[text], chosen[text])
-            keys = [key for key in keys if key.name != chosen[text]] + [softmax]
-            chosen[text] = softmax.name
-            notice = f"score={text!r} holds numbers outside 0 .. 1: its softmax is evaluated"
         roles["score"] = map_texts(roles["score"], lambda text: chosen.get(text, text))
     else:
         columns_of = {
@@ -82,13 +81,26 @@ def expand_vectors(
     return add_computed(described, keys, [], engine), roles, notice
 
 
-def _write_softmax(vector: Vector, scores: Mapping[Scalar, SliceKey], positive: str) -> SliceKey:
-    """Return the computed column of the softmax of two logits, at the place of the positive."""
-    names = [key.name for key in scores.values()]
-    at = names.index(positive)
-    one, other = (f"CAST({[*scores.values()][i].sql} AS DOUBLE)" for i in (at, 1 - at))
-    sql = f"1e0 / (1e0 + EXP({other} - {one}))"
-    return SliceKey(f"softmax({vector.text})[{at + 1}]", sql, (vector.text,))
+def _take_softmax(
+    described: Described, text: str, logits: Mapping[Scalar, SliceKey], engine: Engine
+) -> tuple[Described, dict[Scalar, SliceKey]]:
+    """Return the input with what the softmax of logits needs, and its column for each class.
+
+    The largest logit is subtracted from all, because EXP would overflow. It and the sum are columns
+    of their own, so that the SQL grows with the classes, and not with their square.
+    """
+    columns = [f"CAST(s.{quote(key.name)} AS DOUBLE)" for key in logits.values()]
+    largest, total = (f"_sqleval_{what}({text})" for what in ("largest", "total"))
+    powers = [f"EXP({column} - s.{quote(largest)})" for column in columns]
+    greatest = SliceKey(largest, f"GREATEST({', '.join(columns)})", (text,))
+    added = SliceKey(total, " + ".join(powers), (text,))
+    for keys in (logits.values(), [greatest], [added]):
+        described = add_computed(described, keys, [], engine)
+    softmax = {
+        name: SliceKey(f"softmax({key.name})", f"{power} / s.{quote(total)}", (text,))
+        for (name, key), power in zip(logits.items(), powers, strict=True)
+    }
+    return described, softmax
 
 
 def _check_classes(classes: Sequence[Scalar] | None) -> None:
@@ -157,14 +169,22 @@ class _Named(NamedTuple):
             name: vector.write_score(place, len(names), dialect) for place, name in enumerate(names)
         }
 
-    def has_logits(self, scores: Mapping[Scalar, SliceKey]) -> bool:
+    def has_logits(self, vector: Vector) -> bool:
         """Whether one of the first scores lies outside 0 .. 1."""
-        alone = self.described._replace(labels=None)
-        source = add_computed(alone, scores.values(), [], self.engine).source
-        columns = [("score", Column(key.name, "DOUBLE")) for key in scores.values()]
-        first = FirstValues(source, None, self.engine).read(None, None, (), columns)
         # A sum of rounded probabilities may leave 0 .. 1 by a rounding error.
-        return any(not -1e-6 <= float(str(value)) <= 1 + 1e-6 for each in first for value in each)
+        return any(
+            not -1e-6 <= value <= 1 + 1e-6
+            for sql in vector.write_extremes(self.engine.dialect)
+            for value in self._read_first(vector, sql)
+        )
+
+    def _read_first(self, vector: Vector, sql: str) -> list[float]:
+        """Return a number that is computed from the vector, in the first rows."""
+        key = SliceKey(_COMPUTED, sql, (vector.text,))
+        source = add_computed(self.described._replace(labels=None), [key], [], self.engine).source
+        columns = [("score", Column(_COMPUTED, "DOUBLE"))]
+        (values,) = FirstValues(source, None, self.engine).read(None, None, (), columns)
+        return [float(str(value)) for value in values]
 
     def _find_label(self) -> Column | None:
         label, late = self.roles.get("label"), self.described.late
@@ -181,13 +201,10 @@ class _Named(NamedTuple):
 
     def _read_size(self, vector: Vector) -> int:
         """Return the largest number of scores in the first rows."""
-        length = SliceKey(_LENGTH, vector.write_length(self.engine.dialect), (vector.text,))
-        with_length = add_computed(self.described._replace(labels=None), [length], [], self.engine)
-        first = FirstValues(with_length.source, None, self.engine)
-        lengths = first.read(None, None, (), [("score", Column(_LENGTH, "BIGINT"))])[0]
+        lengths = self._read_first(vector, vector.write_length(self.engine.dialect))
         if not lengths:
             raise RequestError(
                 f"score={vector.text!r} has no scores in the first rows; name the class of each "
                 "place with classes= (--classes A,B,C)"
             )
-        return max(int(str(each)) for each in lengths)
+        return int(max(lengths))

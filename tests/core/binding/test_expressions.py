@@ -207,3 +207,8 @@ def test_text_to_paste_gives_the_same_numbers() -> None:
     for model, score in (("a", P), ("b", P), ("c", 1 - P)):
         want = roc_auc_score(Y, score, sample_weight=weights)
         assert found[model, "roc_auc"] == pytest.approx(want, abs=1e-12)
+
+
+def test_a_slice_key_does_not_stand_for_an_expression() -> None:
+    with pytest.raises(RequestError, match=r"by='id = 1' is an expression; a key's name is a word"):
+        sqleval.scan(ROWS, label="id = 1", score="p_no", by={"id = 1": "team"})

@@ -7,7 +7,8 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 import pytest
-from sklearn.metrics import accuracy_score, log_loss, roc_auc_score
+from scipy.special import softmax
+from sklearn.metrics import accuracy_score, brier_score_loss, log_loss, roc_auc_score
 
 import sqleval
 from sqleval import DataError, RequestError
@@ -207,14 +208,31 @@ def test_the_command_and_a_query(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", [pl.Float64, pl.Float32])
-def test_the_softmax_of_two_logits_is_evaluated(kind: Any) -> None:
-    logits = RNG.normal(0, 2, (N, 2)).astype(np.float32)
-    truth = RNG.random(N) < 0.5
-    rows = pl.DataFrame({"y": truth, "l": pl.Series(logits, dtype=pl.Array(kind, 2))})
-    d = logits.astype(float)
-    p = 1 / (1 + np.exp(d[:, 0] - d[:, 1]))
-    found = sqleval.scan(rows, label="y", score="l").evaluate(["roc_auc", "log_loss", "accuracy"])
+@pytest.mark.parametrize("count", [2, 4])
+def test_the_softmax_of_logits_is_evaluated(kind: Any, count: int) -> None:
+    logits = RNG.normal(0, 2, (N, count)).astype(np.float32)
+    logits[0] *= 500  # EXP would overflow
+    truth = np.arange(N) % count
+    rows = pl.DataFrame({"y": truth, "l": pl.Series(logits, dtype=pl.Array(kind, count))})
+    p = softmax(logits.astype(float), axis=1)
+    area = "roc_auc" if count == 2 else "roc_auc(average='macro')"
+    found = sqleval.scan(rows, label="y", score="l").evaluate([area, "brier_score", "accuracy"])
     with pytest.warns(sqleval.UnmatchedRows, match="its softmax is evaluated"):
         values = found.collect()["value"].to_list()
-    want = [roc_auc_score(truth, p), log_loss(truth, p), accuracy_score(truth, p >= 0.5)]
+    if count == 2:
+        want = [roc_auc_score(truth, p[:, 1]), brier_score_loss(truth, p[:, 1])]
+    else:
+        squares = (p - np.eye(count)[truth]) ** 2
+        want = [roc_auc_score(truth, p, multi_class="ovr"), squares.sum(axis=1).mean()]
+    want.append(accuracy_score(truth, p.argmax(axis=1)))
+    assert values == pytest.approx(want, abs=1e-12)
+
+
+def test_logits_of_several_models() -> None:
+    logits = RNG.normal(0, 2, (N, 3))
+    rows = pl.DataFrame({"y": PLACES, "a": logits, "b": SCORES})
+    found = sqleval.scan(rows, label="y", score={"a": "a", "b": "b"}).evaluate("log_loss")
+    with pytest.warns(sqleval.UnmatchedRows, match="score='a' holds numbers outside"):
+        values = found.collect()["value"].to_list()
+    want = [log_loss(PLACES, softmax(logits, axis=1)), log_loss(PLACES, SCORES)]
     assert values == pytest.approx(want, abs=1e-12)
