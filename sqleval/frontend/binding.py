@@ -73,14 +73,14 @@ def bind_source(
     if "long" in roles:
         described, roles = pivot_long(described, roles, engine)
         where = roles["where"]
-    if isinstance(by := roles.get("by"), Mapping):
-        names = cast("Mapping[str, str]", by)
-        described, expressions = compute_slice_keys(described, names, where, engine)
-        roles = {**roles, "by": list(names)}
-    described = compute_roles(described, roles, engine)
-    described, roles, notice = expand_vectors(described, roles, engine)
-    roles = {**roles, "look": FirstValues(described.source, described.labels, engine).read}
     try:
+        if isinstance(by := roles.get("by"), Mapping):
+            names = cast("Mapping[str, str]", by)
+            described, expressions = compute_slice_keys(described, names, where, engine)
+            roles = {**roles, "by": list(names)}
+        described = compute_roles(described, roles, engine)
+        described, roles, notice = expand_vectors(described, roles, engine)
+        roles = {**roles, "look": FirstValues(described.source, described.labels, engine).read}
         binding = described.bind(roles)
         exact = described if is_provisional else _read_exactly(described, binding, engine)
         if exact is not described:

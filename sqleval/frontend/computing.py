@@ -48,8 +48,9 @@ def describe(source: Source, labels: Source | None, engine: Engine) -> Described
 
 
 def find_reason(error: SqlevalError) -> str:
-    """Return the engine's message, without the statement that may follow it."""
-    return error.reason or str(error.__cause__ or error).split("\n\n")[0]
+    """Return the engine's message, without the statement and the functions that may follow it."""
+    text = error.reason or str(error.__cause__ or error).split("\n\n")[0]
+    return text.partition("\n\tCandidate functions:")[0]
 
 
 #: Arguments besides roles whose columns may be expressions.

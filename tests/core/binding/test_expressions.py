@@ -212,3 +212,19 @@ def test_text_to_paste_gives_the_same_numbers() -> None:
 def test_a_slice_key_does_not_stand_for_an_expression() -> None:
     with pytest.raises(RequestError, match=r"by='id = 1' is an expression; a key's name is a word"):
         sqleval.scan(ROWS, label="id = 1", score="p_no", by={"id = 1": "team"})
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "has no rows, and no header"),
+        ("y,p\n", "has a header and no rows"),
+        ("y,p\n1,a\n", r"cannot be computed: .*explicit type casts\.$"),
+    ],
+)
+def test_a_file_without_numbers_is_named(text: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text(text)
+    for roles in ({"score": "1 - p"}, {"score": "y", "by": {"k": "1 - p"}}):
+        with pytest.raises((RequestError, sqleval.SourceError), match=message):
+            sqleval.scan(path, label="y", **roles)  # pyright: ignore[reportArgumentType]
