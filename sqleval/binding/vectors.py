@@ -72,8 +72,13 @@ class Vector(NamedTuple):
         # "list"[1] as the list of the number 1.
         score = f"({self._list})[{place + 1}]"
         if self.is_sparse:
-            at = f"({self._list})[LIST_POSITION({self._column}.indices, {place})]"
-            score = f"CASE WHEN {self._column}.type = 0 THEN COALESCE({at}, 0) ELSE {score} END"
+            prefix = "LIST" if dialect == "duckdb" else "ARRAY"
+            # Spark's indices start at 0, and the result at 1; it is 0 or NULL without the index.
+            at = f"{prefix}_POSITION({self._column}.indices, CAST({place} AS INTEGER))"
+            # Sail reads only a literal place in brackets.
+            value = f"{'LIST_EXTRACT' if dialect == 'duckdb' else 'ELEMENT_AT'}({self._list}, {at})"
+            sparse = f"CASE WHEN {at} > 0 THEN {value} ELSE 0 END"
+            score = f"CASE WHEN {self._column}.type = 0 THEN {sparse} ELSE {score} END"
         length = self.write_length(dialect)
         wrong = ""
         if error := _ERRORS.get(dialect):
@@ -100,6 +105,11 @@ _ERRORS = {"duckdb": "ERROR", "spark": "RAISE_ERROR"}
 def find_vector(text: str, column: Column) -> Vector | None:
     """Return the vector in a column of lists or structs of numbers; None for another column.
 
+    Raises
+    ------
+    RequestError
+        For a vector in a DataFrame of Spark.
+
     Examples
     --------
     >>> find_vector("p", Column("p", "DOUBLE[3]")).size
@@ -107,6 +117,11 @@ def find_vector(text: str, column: Column) -> Vector | None:
     >>> find_vector("p", Column("p", "STRUCT(setosa DOUBLE, virginica DOUBLE)")).fields
     ('setosa', 'virginica')
     """
+    if column.type == "VECTOR":
+        raise RequestError(
+            f"score={text!r} is a vector of Spark ML, which Spark's SQL cannot read: convert it by "
+            f"pyspark.ml.functions.vector_to_array({text!r})"
+        )
     if column.kind != "nested":
         return None
     if match := _ELEMENT.fullmatch(column.type):

@@ -132,6 +132,8 @@ def _remove_hint(node: exp.Expr, _: str) -> None:
 
 def _replace_is_finite(node: exp.Expr, _: str) -> None:
     """Test for a finite number, so that neither NULL nor NaN passes."""
+    if node.name.upper() != "ISFINITE":
+        return
     (value,) = node.expressions
     size = exp.Abs(this=value.copy())
     node.replace(exp.paren(exp.LTE(this=size, expression=exp.Literal.number(LARGEST))))

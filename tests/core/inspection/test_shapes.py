@@ -474,6 +474,7 @@ def test_texts_of_a_feature_do_not_hide_label_and_score(tmp_path: Path) -> None:
     assert commands_of(sqleval.inspect(str(tmp_path / "sums.csv"))) == []
 
 
+@pytest.mark.filterwarnings("ignore:.*its softmax is evaluated")
 @pytest.mark.parametrize("name", ["logits", "scores", "rawPrediction", "anything"])
 @pytest.mark.parametrize("k", [2, 4])
 def test_a_list_of_a_number_for_each_class_is_a_score(name: str, k: int) -> None:

@@ -36,6 +36,19 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> str:
             "outcome": np.where(Y == 1, "won", "lost"), "y": Y.astype(float), "p_no": 1 - P,
             "list": np.stack([1 - P, P], axis=1).tolist(),
             "vector": [{"values": [1 - p, p]} for p in P.tolist()],
+            "sparse": pl.Series(
+                [
+                    {"type": 1, "size": None, "indices": None, "values": [1 - p, p]}
+                    if p > 0.2
+                    else {"type": 0, "size": 2, "indices": [0], "values": [1.0]}
+                    for p in P.tolist()
+                ],
+                dtype=pl.Struct(
+                    {"type": pl.Int8, "size": pl.Int32, "indices": pl.List(pl.Int32),
+                     "values": pl.List(pl.Float64)}
+                ),
+            ),
+            "logits": np.log(np.clip(THIRDS, 1e-9, 1)).tolist(),
             "fields": [{"lost": 1 - p, "won": p} for p in P.tolist()],
             "third": THIRDS.tolist(), "c": RNG.integers(0, 3, N),
         }
@@ -45,6 +58,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(file)
 
 
+@pytest.mark.filterwarnings("ignore:.*its softmax is evaluated")
 @pytest.mark.parametrize(
     "roles",
     [
@@ -54,6 +68,8 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> str:
         {"label": "y", "score": "vector"},
         {"label": "outcome", "score": "fields", "positive": "won"},
         {"label": "c", "score": "third"},
+        {"label": "y", "score": "sparse"},
+        {"label": "c", "score": "logits"},
     ],
 )
 def test_sail_reads_as_duckdb(roles: dict[str, Any], sail: Any, path: str) -> None:
