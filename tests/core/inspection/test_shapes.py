@@ -492,7 +492,7 @@ def test_a_list_of_a_number_for_each_class_is_a_score(name: str, k: int) -> None
     result = eval(call, {"sqleval": sqleval, "SOURCE": frame})
     got = dict(result.select("metric", "value").iter_rows())
     if k == 2:
-        assert got["roc_auc"] == pytest.approx(roc_auc_score(y, z[:, 1]), abs=1e-12)
+        assert got["roc_auc"] == pytest.approx(roc_auc_score(y, z[:, 1] - z[:, 0]), abs=1e-12)
     else:
         assert got["accuracy"] == pytest.approx((y == z.argmax(axis=1)).mean(), abs=1e-12)
 
