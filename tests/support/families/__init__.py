@@ -1,0 +1,5 @@
+"""Cases and data sets of families of metrics, a module each."""
+
+from . import calibration, many_labels, ranking, regression, several_classes
+
+FAMILIES = (regression, ranking, several_classes, many_labels, calibration)

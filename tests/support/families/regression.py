@@ -1,0 +1,7 @@
+"""Cases and data sets of regression."""
+
+from tests.support.case import Case, Data
+
+CASES: list[Case] = []
+#: Data sets beside those that every kind has.
+DATA: list[Data] = []
