@@ -39,7 +39,8 @@ from sqleval.catalog.tasks import TASKS, find_tasks
 from sqleval.common.names import find_nearest
 from sqleval.dialects import portable
 
-Kind = Literal["metric", "columns", "mergeable", "step", "curve", "split"]
+#: The kind ``row metric`` is that of a file before `row_means` makes a metric of it.
+Kind = Literal["metric", "row metric", "columns", "mergeable", "step", "curve", "split"]
 
 #: The sums of squared weights that go with ``successes`` and ``trials``.
 SQUARES = ("squared_successes", "squared_trials")
@@ -194,8 +195,10 @@ def _find_kind(
 ) -> Kind:
     if find_column_word(path):
         return "columns"
-    if "value" in columns:
+    if "value" in columns and find_home(path).name != "base":
         return "metric"
+    if "row_value" in columns and "task" in header:
+        return "row metric"
     if "task" in header or path.parent.name == "curve":
         return "curve"
     if path.parent.name == "split" and "role" in columns:
@@ -210,10 +213,13 @@ def _check_metric(
     line = _find_line(text, query)
     if not isinstance(query, exp.Select):
         raise make_error(path, line, "a metric is one SELECT, not a UNION")
-    if node := find_text(query, "value"):
-        message = f"the column 'value' is a number, not the text {node.sql(comments=False)[:60]}"
+    value = "row_value" if "row_value" in columns else "value"
+    if node := find_text(query, value):
+        message = f"the column {value!r} is a number, not the text {node.sql(comments=False)[:60]}"
         raise make_error(path, _find_line(text, node), message)
     meanings = ("slice", "value", "note", "low", "high", *list_interval_columns())
+    if value == "row_value":
+        meanings = ("slice", value, "note")
     for name in columns:
         if name not in meanings:
             near = find_nearest(name, meanings) or f"; it returns some of {', '.join(meanings)}"
@@ -319,7 +325,7 @@ def read_file(path: Path, relations: Iterable[str]) -> Relation:
     check_header(path, text, header, kind)
     parse_aliases(path, text, header)
     _check_output(path, text, kind, query, columns)
-    if kind in ("metric", "columns"):
+    if kind in ("metric", "row metric", "columns"):
         _check_metric(path, text, header, query, columns)
     declared = read_parameters(path, text, header)
     if kind == "columns":

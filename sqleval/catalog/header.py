@@ -215,7 +215,7 @@ _FORMS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
 
 def check_header(path: Path, text: str, header: Mapping[str, Any], kind: str) -> None:
     """Raise if the header lacks a key that its kind needs, or a value is not allowed."""
-    missing = sorted(_REQUIRED.get(kind, {"summary"}) - header.keys())
+    missing = sorted(_REQUIRED.get(kind.removeprefix("row "), {"summary"}) - header.keys())
     if missing:
         values = {**_VALUES, "range": ("such as 0 .. 1",)}
         allowed = {key: f" ({', '.join(values[key])})" if key in values else "" for key in missing}

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from sqlglot import exp
 
@@ -10,7 +10,7 @@ from sqleval.binding.binding import Binding
 from sqleval.catalog.catalogue import Catalogue
 from sqleval.catalog.contract import Relation
 from sqleval.catalog.parameters import LEVEL, Param
-from sqleval.catalog.relations import WEIGHTS
+from sqleval.catalog.relations import ROW_VALUES, WEIGHTS
 from sqleval.catalog.request import Request
 from sqleval.catalog.roles import name_argument
 from sqleval.common.sql_text import Value
@@ -21,40 +21,16 @@ from sqleval.compiler.classes import write_class_scores, write_param_rows
 from sqleval.compiler.problems import DomainChecks
 from sqleval.compiler.reducers import write_pooled
 from sqleval.compiler.rewrite import FileText, MetricText, Place, write_file, write_metric
+from sqleval.compiler.row_values import RowValues, has_row_value
+from sqleval.compiler.scope import Plan, Scope
 from sqleval.compiler.singles import compare_as_singles
 from sqleval.compiler.statement import Cte, Outermost, Statement
-from sqleval.compiler.substitution import Substitution, list_keys, remove_supplied
+from sqleval.compiler.substitution import Substitution, list_keys
 from sqleval.errors import RequestError
 
 _PER_CLASS = (
     "a probability per class is needed: score={class: column, ...} (--score CLASS=COLUMN for each)"
 )
-#: The units of a statement: ``rows``; ``numbered`` (rows whose slice keys are replaced by one
-#: integer id); ``groups`` (distinct scores); score bins; or, on engines of several machines, rows
-#: with the bucket of their score.
-Plan = Literal["rows", "numbered", "groups"] | Bins | Buckets
-
-
-class Scope(NamedTuple):
-    """A file's context in a statement: substitutions, parameter values, units of ``cutoffs``.
-
-    Attributes
-    ----------
-    substitutions : tuple of Substitution
-        The innermost first.
-    values : mapping of str to value
-        The parameters that differ from their defaults.
-    runs : bool
-        Whether the metric's units are runs, in which successive negatives are merged.
-    """
-
-    substitutions: tuple[Substitution, ...] = ()
-    values: Mapping[str, Value] = {}
-    runs: bool = False
-
-    def below(self, relation: Relation) -> "Scope":
-        """Return the scope of the files that a file reads; a twin may supply a substitution."""
-        return self._replace(substitutions=remove_supplied(self.substitutions, relation.when))
 
 
 class InputRelations(ABC):
@@ -157,6 +133,7 @@ class Builder:
         self.ctes: dict[str, Cte] = {}
         self.params: dict[str, Value] = {}
         self._placed: dict[object, str] = {}
+        self._row_values = RowValues()
         self._conditions: dict[object, frozenset[str]] = {}
         #: The columns of each row-level step that other files read.
         self._columns_used: dict[str, set[str]] = {}
@@ -241,7 +218,7 @@ class Builder:
         chosen = {key: scope.values.get(key, param.default) for key, param in declared.items()}
         runs = scope.runs and (name == "cutoffs" or self.catalogue.depends_on(name, "cutoffs"))
         supplies = tuple(each.supply for each in inner.substitutions)
-        key = (relation.path, supplies, runs, tuple(sorted(chosen.items())))
+        key = (relation.path, name, supplies, runs, tuple(sorted(chosen.items())))
         if self.bins is not None and is_row_level(relation):
             self._placed[key] = self._place_binned_step(relation, inner, key)
         elif key not in self._placed:
@@ -303,7 +280,14 @@ class Builder:
             columns = find_columns(relation, intervals=self.has_intervals)
             for read in relation.reads:
                 self._columns_used.setdefault(read, set()).update(columns)
-        tables = {read: self.place(read, scope) for read in relation.reads}
+        tables: dict[str, str] = {}
+        keys, renamed = self.keys(scope.substitutions), dict[str, str]()
+        for read in relation.reads:
+            step = self.resolve(read, scope) if self.bins is None else None
+            if step is not None and has_row_value(step):
+                tables[read], renamed = self._place_row_values(step, scope)
+            else:
+                tables[read] = self.place(read, scope)
         for name in relation.tables:
             tables[name] = self.place_table(name, relation.params[name], scope.values)
         names = {LEVEL: LEVEL} | {
@@ -311,7 +295,6 @@ class Builder:
             for name, param in relation.params.items()
             if param.kind != "matrix"
         }
-        keys, renamed = self.keys(scope.substitutions), {}
         across = relation.header.get("across")
         if across == "matrices":
             # The file itself aggregates over the innermost keys.
@@ -329,6 +312,22 @@ class Builder:
                 renamed = {"model": self.binding.model_key}
         named = (tuple(tables.items()), tuple(names.items()), tuple(renamed.items()))
         return Place(keys, *named)
+
+    def _place_row_values(self, step: Relation, scope: Scope) -> tuple[str, dict[str, str]]:
+        """Add a column to the relation of row values; return its CTE, and the columns' names."""
+        self._check_roles(step, scope)
+        keys = self.keys(scope.substitutions)
+        names = {
+            name: self.add_parameter(name, scope.values.get(name, param.default))
+            for name, param in step.params.items()
+        }
+        sql, renamed = self._row_values.add(step, keys, names)
+        key = (ROW_VALUES, keys)
+        if key not in self._placed:
+            self._placed[key] = self.add_cte(ROW_VALUES, "")
+        cte, comment = self._placed[key], "each row's values, of which metrics are means"
+        self.ctes[cte] = Cte(cte, sql, "NOT MATERIALIZED", comment)
+        return cte, renamed
 
     def place_table(self, name: str, param: Param, values: Mapping[str, Value]) -> str:
         """Write the relation of a matrix or series parameter; return the name of its CTE."""

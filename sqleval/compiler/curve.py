@@ -5,7 +5,7 @@ from functools import lru_cache
 from sqleval.binding.binding import Binding
 from sqleval.catalog.contract import Relation
 from sqleval.catalog.request import Request
-from sqleval.compiler.builder import Builder, Plan, Scope
+from sqleval.compiler.builder import Builder
 from sqleval.compiler.metric_rows import write_order
 from sqleval.compiler.problems import DomainChecks
 from sqleval.compiler.requirements import (
@@ -15,6 +15,7 @@ from sqleval.compiler.requirements import (
     name_request,
 )
 from sqleval.compiler.rewrite import SLICE
+from sqleval.compiler.scope import Plan, Scope
 from sqleval.compiler.state_rows import create_relations
 from sqleval.compiler.statement import Statement
 from sqleval.compiler.substitution import CLASSES, list_keys

@@ -8,7 +8,7 @@ from sqleval.catalog.request import PER_CLASS, Request, format_request
 from sqleval.common.sql_text import LARGEST, select, write_key_equality, write_literal
 from sqleval.compiler import weights
 from sqleval.compiler.audit import UNKNOWN
-from sqleval.compiler.builder import Builder, Scope
+from sqleval.compiler.builder import Builder
 from sqleval.compiler.expected import describe_expectation
 from sqleval.compiler.intervals import (
     Bounds,
@@ -25,6 +25,7 @@ from sqleval.compiler.placed import (
 )
 from sqleval.compiler.problems import DomainChecks
 from sqleval.compiler.reducers import Folding, write_fold
+from sqleval.compiler.scope import Scope
 from sqleval.compiler.statement import Statement
 from sqleval.compiler.substitution import averages_folds, create_folds
 

@@ -10,8 +10,8 @@ from sqleval.catalog import request
 from sqleval.common.numbers import convert_scalar
 from sqleval.common.sql_text import Value
 from sqleval.compiler.bins import Bins, create_bins, parse_bins
-from sqleval.compiler.builder import Plan
 from sqleval.compiler.curve import compile_curve
+from sqleval.compiler.scope import Plan
 from sqleval.compiler.statement import Statement
 from sqleval.errors import RequestError
 from sqleval.frontend.bound import Bound, create_input, refuse_expected

@@ -11,10 +11,10 @@ import polars as pl
 from sqleval.binding.arguments import RESAMPLING_METHODS, check_level
 from sqleval.catalog import request
 from sqleval.compiler.bins import parse_bins
-from sqleval.compiler.builder import Plan
 from sqleval.compiler.metric_rows import has_class_column
 from sqleval.compiler.metrics import compile_metrics
 from sqleval.compiler.placed import COUNTS
+from sqleval.compiler.scope import Plan
 from sqleval.compiler.statement import Statement
 from sqleval.frontend import calibration, slices
 from sqleval.frontend.bound import (

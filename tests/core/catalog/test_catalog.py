@@ -87,7 +87,7 @@ def test_every_shipped_file_loads(path: Path) -> None:
         "split": ("split", "step", "mergeable"),
         "drift": ("step", "mergeable"),
     }
-    assert relation.kind in kinds.get(relation.family, ("metric", "columns"))
+    assert relation.kind in kinds.get(relation.family, ("metric", "row metric", "columns"))
     assert relation.name in builtin().closure(relation.name) or relation.name in CONTRACT
 
 
