@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from sqleval.catalog.calls import parse_call
+from sqleval.catalog.calls import CUTOFF, parse_call
 from sqleval.catalog.catalogue import Catalogue, builtin
 from sqleval.catalog.contract import Relation
 from sqleval.catalog.header import parse_range
@@ -23,10 +23,6 @@ REDUCTIONS = (
     "mean", "weighted_mean", "smallest", "largest", "difference", "ratio", "difference_to_all",
     "integral",
 )  # fmt: skip
-#: Metrics of rankings that have no file yet, and are spelled like other metrics.
-_TO_COME: Mapping[str, str] = dict.fromkeys(
-    ("map", "mrr"), "; it is a metric of rankings that does not exist yet; ndcg and ndcg(k=10) do"
-)
 #: The average of ``average=None``: one row per class.
 PER_CLASS = "none"
 #: One-vs-rest and one-vs-one: a confusion matrix per class, or per pair of classes.
@@ -50,7 +46,8 @@ class Request:
     multi_class : str
         ``ovr`` or ``ovo``.
     zero_division : float or None
-        The value that replaces an undefined one; None leaves it undefined.
+        The value that replaces an undefined one; None leaves it undefined. In a ranking it is
+        ``empty=``, the value of a query without relevant items.
     catalogue : Catalogue
         The catalogue that holds the metric's file.
     """
@@ -106,7 +103,13 @@ class Request:
 
 
 def _split_scorer_name(name: str, catalogue: Catalogue) -> tuple[str, dict[str, object]]:
-    """Split scikit-learn's names (``f1_macro``, ``roc_auc_ovr_weighted``), and resolve aliases."""
+    """Split scikit-learn's names (``f1_macro``, ``roc_auc_ovr_weighted``), and resolve aliases.
+
+    ``precision@`` of ``precision@10`` is ``precision_at_k``, and ``ndcg@`` is ``ndcg``.
+    """
+    if name.endswith(CUTOFF):
+        stem = name.removesuffix(CUTOFF)
+        return catalogue.find(f"{stem}_at_k") or catalogue.find(stem) or stem, {}
     if full_name := catalogue.find(name):
         return full_name, {}
     options: dict[str, object] = {}
@@ -125,7 +128,7 @@ def find_name(text: str, catalogue: Catalogue | None = None) -> str:
     catalogue = catalogue or builtin()
     full_name = parse_call(text)[0]
     name = _split_scorer_name(full_name, catalogue)[0]
-    return name if name in catalogue.names else full_name
+    return name if name in catalogue.names else full_name.removesuffix(CUTOFF)
 
 
 def find_direction(text: str, catalogue: Catalogue | None = None) -> str:
@@ -140,10 +143,8 @@ def _get_metric(name: str, catalogue: Catalogue) -> Relation:
         metrics = {each.name for each in catalogue.relations("metric")}
         names = metrics | {alias for alias, file in catalogue.aliases.items() if file in metrics}
         kind = catalogue.describe_kind(name) if relation else ""
-        near = (
-            _TO_COME.get(name)
-            or find_nearest(name, names)
-            or ("; `sqleval list` shows them all, and --sql FOLDER (sql: in a job) adds your own")
+        near = find_nearest(name, names) or (
+            "; `sqleval list` shows them all, and --sql FOLDER (sql: in a job) adds your own"
         )
         raise RequestError(f"no metric called {name!r}{kind}{near}")
     return relation
@@ -186,7 +187,10 @@ def parse(
     """
     catalogue = catalogue or builtin()
     full_name, values = parse_call(text)
+    if TASKS[task].has_queries and f"{full_name}_at_k" in catalogue.names:
+        full_name += CUTOFF  # precision is a metric of two classes
     name, options = _split_scorer_name(full_name, catalogue)
+    full_name = full_name.removesuffix(CUTOFF)
     relation = _get_metric(name if name in catalogue.names else full_name, catalogue)
     values = options | values
     average = values.pop("average", "")
@@ -195,6 +199,9 @@ def parse(
     zero_division = values.pop("zero_division", None)
     if zero_division is not None:
         zero_division = float(_check_choice(name, "zero_division", zero_division, (0, 1)))
+    if relation.has_queries and "empty" in values:
+        empty = _check_choice(name, "empty", values.pop("empty"), ("skip", 0, 1))
+        zero_division = None if empty == "skip" else float(empty)
     if average and average not in (*AVERAGES, PER_CLASS):
         name, relation = _get_average_file(name, average, catalogue)
         average = ""
@@ -380,7 +387,8 @@ def format_request(request: Request) -> str:
             f"{k}={format_value(v)}" for k, v in request.parameters if v != declared[k].default
         ]
     if request.zero_division is not None:
-        options.insert(0, f"zero_division={format_value(request.zero_division)}")
+        option = "empty" if request.relation.has_queries else "zero_division"
+        options.insert(0, f"{option}={format_value(request.zero_division)}")
     if request.multi_class != "ovr":
         options.insert(0, f"multi_class={request.multi_class!r}")
     if request.reduce is not None:

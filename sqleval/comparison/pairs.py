@@ -212,6 +212,8 @@ class Pairs(NamedTuple):
         binding, cluster = self.data.binding, self.data.cluster
         values = write_query_values(binding, [request], write_presence(binding), cluster)
         (value,) = values.columns.values()
+        if request.zero_division is not None:
+            value = f"COALESCE({value}, {request.zero_division:e})"
         columns: dict[str | None, str] = {
             model: f"value_of_{i}" for i, model in enumerate(self.models, start=1)
         }

@@ -49,7 +49,7 @@ def metrics_of(kind: Kind, *, weighted: bool = False, by: Any = "example") -> li
 
 
 #: Metrics whose best value depends on the share of positives.
-BEST_BY_PREVALENCE = {"brier_resolution"}
+BEST_BY_PREVALENCE = {"brier_resolution", "precision_at_k", "recall_at_k", "f1_at_k", "rbp"}
 
 
 def statements(metrics: list[str]) -> list[list[str]]:

@@ -6,7 +6,7 @@ range: 0 .. 1
 params:
   k: int in [1, inf) = null
 reference: trec_eval (success); ties by McSherry and Najork (2008)
-aliases: [hit_rate_at_k, success_rate, success, success_at_k]
+aliases: [success, success_rate]
 task: ranking
 weights: none
 since: 0.2.0
