@@ -19,6 +19,7 @@ import polars as pl
 
 import sqleval
 from sqleval.catalog import builtin
+from sqleval.catalog.listing import group_by_task
 from sqleval.catalog.roles import ROLES, VALUES
 from sqleval.checking.table import CLASS_CHECKS, CURVE_CHECKS, METRIC_CHECKS
 from sqleval.cli.inspection import write_findings
@@ -57,14 +58,6 @@ def _escaped(text: object) -> str:
 # -- metrics -----------------------------------------------------------------------------------
 
 
-def _by_family() -> dict[str, list[dict[str, Any]]]:
-    """Return the catalogue by family, in its order."""
-    families: dict[str, list[dict[str, Any]]] = {}
-    for row in sqleval.metrics():
-        families.setdefault(row["family"], []).append(row)
-    return families
-
-
 def _scikit_learn() -> str:
     """Return the functions of scikit-learn that metrics and curves equal."""
     rows = []
@@ -72,29 +65,31 @@ def _scikit_learn() -> str:
         # What a metric is beside the function is a comment, which the header as data lacks.
         (line,) = re.findall(r"^reference: (.*)$", relation.text, re.MULTILINE)
         function, _, remark = line.partition(" # ")
-        if function.startswith("sklearn.metrics."):
+        if function.startswith("sklearn.metrics.") and "same_as" not in relation.header:
             name = function.removeprefix("sklearn.metrics.")
             rows.append((f"`{name}`", _escaped(remark), f"`{relation.name}`"))
     return _table(["scikit-learn", "how", "sqleval"], sorted(rows))
 
 
 def _catalogue() -> str:
-    """Return a table for each family: what a metric is, its parameters, range and interval."""
+    """Return a table by task and family: what a metric is, its parameters, range and interval."""
     names = ["name", "what it is", "parameters", "range", "interval"]
     parts = []
-    for family, metrics in _by_family().items():
+    for title, metrics in group_by_task(sqleval.metrics()).items():
         rows = [
             (f"`{row['name']}`", _what(row), row["params"], row["range"], row["interval"])
             for row in metrics
         ]
-        parts.append(f"### {family}\n\n{_table(names, rows)}")
+        parts.append(f"### {title}\n\n{_table(names, rows)}")
     return "\n\n".join(parts)
 
 
-def _what(row: dict[str, Any]) -> str:
-    """Return what a metric is, with its other names."""
+def _what(row: Mapping[str, Any]) -> str:
+    """Return what a metric is, with its other names and the files that compute it otherwise."""
+    same = [f"`{each['name']}`" for each in sqleval.metrics() if each["same_as"] == row["name"]]
     names = ", ".join(f"`{alias}`" for alias in row["aliases"].split(", "))
-    return f"{row['summary']}; also {names}" if row["aliases"] else row["summary"]
+    what = f"{row['summary']}; also {names}" if row["aliases"] else row["summary"]
+    return f"{what}; other computations: {', '.join(same)}" if same else what
 
 
 def _formulas() -> str:

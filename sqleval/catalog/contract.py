@@ -243,6 +243,14 @@ def _check_relations(path: Path, text: str, query: exp.Query, names: Collection[
             raise make_error(path, _find_line(text, table), message)
 
 
+def _check_same(path: Path, text: str, same: object, names: Collection[str]) -> None:
+    """Raise if ``same_as`` names no file."""
+    if same is not None and same not in names:
+        near = find_nearest(str(same), names)
+        message = f"same_as must be the name of a metric, not {same!r}{near or ''}"
+        raise make_error(path, find_key_line(text, "same_as"), message)
+
+
 def _check_parameters(
     path: Path,
     text: str,
@@ -306,7 +314,7 @@ def _check_output(
             raise make_error(path, _find_line(text, item), message)
 
 
-def read_file(path: Path, relations: Iterable[str]) -> Relation:
+def read_file(path: Path, relations: Collection[str]) -> Relation:
     """Read and check one file; it may read these ``relations`` and the contract's.
 
     Raises
@@ -339,6 +347,7 @@ def read_file(path: Path, relations: Iterable[str]) -> Relation:
             message = f"{name!r} is a text: write types: {{{name}: text}} in the header"
             raise make_error(path, _find_line(text, node), message)
     when = _parse_conditions(path, header)
+    _check_same(path, text, header.get("same_as"), relations)
     _check_relations(path, text, query, {*relations, *CONTRACT, *table_params})
     for node in query.walk():
         # Only the errors above need positions in the text; without them a copy is twice as fast.

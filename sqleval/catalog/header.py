@@ -21,7 +21,7 @@ HEADER_KEYS = {
     "summary", "formula", "direction", "range", "domain", "params", "reference", "weights",
     "cost", "since", "when", "interval", "order", "across", "means", "centres", "variances",
     "unbinned", "bound", "units", "task", "types", "aliases", "band", "test", "scale",
-    "expectation", "no_information", "chart", "repeat", "version",
+    "expectation", "no_information", "chart", "repeat", "version", "same_as",
 }  # fmt: skip
 #: The conditions that a twin may name in ``when`` (or as its second suffix), and their meaning.
 CONDITIONS: Mapping[str, str] = {

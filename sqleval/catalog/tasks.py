@@ -5,6 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sqleval.common.names import find_nearest
+from sqleval.errors import RequestError
+
+
+class DefaultSet(list[str]):
+    """Metrics that nobody asked for by name: where one does not fit the rows, it is NULL."""
 
 
 @dataclass(frozen=True)
@@ -65,13 +70,13 @@ class TaskFacts:
         """Whether a score is one number by which rows can be sorted."""
         return self.has_two_classes or self.has_queries
 
-    def list_defaults(self, *, has_score: bool) -> tuple[str, ...]:
+    def list_defaults(self, *, has_score: bool) -> DefaultSet:
         """Return the metrics that are evaluated by default.
 
         A ranking has the same metrics without a score: they report that it is missing.
         """
         first, second = self.scored_defaults, self.defaults
-        return (first or second) if has_score else (second or first)
+        return DefaultSet((first or second) if has_score else (second or first))
 
 
 #: The tasks by name. With several classes, metrics of two classes are computed per class.
@@ -141,6 +146,21 @@ def list_kinds() -> tuple[str, ...]:
     return tuple(dict.fromkeys(kinds))
 
 
+#: Tasks of the catalogue's groups, where the header key ``task`` has other words.
+_GROUPS = {"two classes": "binary", "classes": "any classes", "several classes": "multiclass"}
+
+
+def name_group(kind: str) -> str:
+    """Return the group of the catalogue to which metrics with a header key ``task`` belong.
+
+    Examples
+    --------
+    >>> name_group("two classes"), name_group("regression")
+    ('binary', 'regression')
+    """
+    return _GROUPS.get(kind, kind)
+
+
 def find_tasks(kind: str) -> tuple[str, ...]:
     """Return the tasks in which a metric of a kind can be computed.
 
@@ -152,16 +172,33 @@ def find_tasks(kind: str) -> tuple[str, ...]:
     return tuple(name for name, facts in TASKS.items() if kind in facts.metrics)
 
 
+def list_groups(task: str | None = None) -> tuple[str, ...]:
+    """Return the groups of the catalogue whose metrics can be computed in a task, or all groups.
+
+    Raises
+    ------
+    RequestError
+        If there is no task of this name.
+
+    Examples
+    --------
+    >>> list_groups("multiclass")
+    ('binary', 'any classes', 'multiclass')
+    """
+    kinds = list_kinds() if task is None else TASKS[check_task(task)].metrics
+    return tuple(map(name_group, kinds))
+
+
 def check_task(task: str) -> str:
     """Return the name of a task.
 
     Raises
     ------
-    ValueError
+    RequestError
         If there is no task of this name.
     """
     if task not in TASKS:
-        raise ValueError(f"task: {task!r}{find_nearest(task, TASKS)}; one of: {', '.join(TASKS)}")
+        raise RequestError(f"task: {task!r}{find_nearest(task, TASKS)}; one of: {', '.join(TASKS)}")
     return task
 
 

@@ -202,6 +202,10 @@ BROKEN: dict[str, tuple[str, str]] = {
         header(metric="x") + SOUND,
         ":10: unknown header key 'metric'; the keys are across, aliases, ",
     ),
+    "the same as an unknown metric": (
+        header(same_as="sound_metrik") + SOUND,
+        ":10: same_as must be the name of a metric, not 'sound_metrik'",
+    ),
     "a key twice": (HEADER.replace("*/", "summary: again\n*/") + SOUND, "summary"),
     **{
         f"no {key}": (header(**{key: None}) + SOUND, f":1: the header of a metric needs {key!r}")
