@@ -9,7 +9,7 @@ from sqleval.catalog.catalogue import Catalogue, builtin
 from sqleval.catalog.contract import Relation
 from sqleval.catalog.header import parse_range
 from sqleval.catalog.parameters import format_value
-from sqleval.catalog.tasks import TASKS, TaskFacts
+from sqleval.catalog.tasks import TASKS, DefaultSet, TaskFacts
 from sqleval.common.names import find_nearest
 from sqleval.common.sql_text import Value
 from sqleval.errors import RequestError
@@ -298,12 +298,12 @@ def parse_all(
 ) -> tuple[Request, ...]:
     """Parse one metric, several, or (None) the default set of the task."""
     if metrics is None:
-        names = TASKS[task].list_defaults(has_score=has_score)
-        return tuple(parse(text, task, named=False, catalogue=catalogue) for text in names)
+        metrics = TASKS[task].list_defaults(has_score=has_score)
     texts = list_metrics(metrics)
     if not texts:
         raise RequestError("no metric is named; leave metrics out for the default set")
-    parsed = (parse(text, task, folds=folds, catalogue=catalogue) for text in texts)
+    named = not isinstance(metrics, DefaultSet)
+    parsed = (parse(text, task, named=named, folds=folds, catalogue=catalogue) for text in texts)
     return tuple(dict.fromkeys(parsed))
 
 

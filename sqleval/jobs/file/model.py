@@ -50,7 +50,9 @@ class Job(RowKeys):
     )
     period: Period = Field(description="How rows are assigned to periods.")
     metrics: list[str] | None = Field(
-        default=None, min_length=1, description="Metrics; by default those of the task."
+        default=None,
+        min_length=1,
+        description="Metrics; by default those of the task, and later those of the job's history.",
     )
     sql: list[str] = Field(default_factory=list, description="Folders of SQL files of your own.")
     ci: float | None = Field(
