@@ -284,6 +284,8 @@ CASES: list[Case] = [
     Case("precision_recall_mean", "binary", ref.precision_recall_mean),
     Case("youden_j", "binary", ref.youden_j),
     Case("youden_j(threshold=0.3)", "binary", ref.youden_j, threshold=0.3),
+    Case("roc_distance", "binary", ref.roc_distance),
+    Case("equal_error_rate", "binary", ref.equal_error_rate),
     *(
         Case(f"{name}({given})", "binary", getattr(ref, name)(*costs))
         for name in (
@@ -475,6 +477,7 @@ CASES: list[Case] = [
         for name, reference in (
             ("best_f_beta(beta=2)", ref.best_f_beta(2)),
             ("break_even_point", ref.break_even_point),
+            ("equal_error_rate", ref.equal_error_rate),
             ("cost_curve_area", ref.cost_curve_area),
             ("expected_calibration_error(bins=5)", ref.expected_calibration_error(5, "uniform")),
             ("normalized_entropy", ref.normalized_entropy),
