@@ -217,6 +217,19 @@ _MEANINGS: Mapping[str, Mapping[str, str]] = {
         "bin": "number of the bin, from 1",
         "predicted": "mean predicted probability",
         "observed": "share of positives",
+        "actual": "mean label",
+        "stderr": "standard error of the mean label",
+        "mae": "mean absolute error",
+        "rmse": "root mean squared error",
+        "bias": "mean error (prediction - label)",
+        "mean": "mean residual (prediction - label)",
+        "median": "median residual",
+        **{f"q{q:02}": f"quantile {q / 100:g} of the residuals" for q in (5, 25, 75, 95)},
+        "lower": "lower edge of a bin of residuals, -infinity for the rows below all bins",
+        "upper": "upper edge of a bin of residuals, infinity for the rows above all bins",
+        "label_share": "share of the sum of labels",
+        "error": "absolute error",
+        "prediction": "highest prediction of the rows so far",
         "n": "rows of the bin, or their total weight",
         "class": "the class",
         "support": "rows with this label, or their total weight",
@@ -389,8 +402,9 @@ def _curve_columns() -> str:
     """Return the columns of each curve, then what each column means."""
     curves: dict[str, pl.Schema] = {}
     for relation in builtin().relations("curve"):
-        score: Any = _MODELS if relation.header.get("across") else "p"
-        scan = sqleval.scan(_ROWS, label="y", score=score)
+        role = "prediction" if relation.task == "regression" else "score"
+        roles: Any = {role: _MODELS if relation.header.get("across") else "p"}
+        scan = sqleval.scan(_ROWS, label="y", **roles, task=relation.tasks[0])
         curves[relation.name] = scan.curve(relation.name).collect_schema()
     listed = [
         (f"`{name}`", ", ".join(f"`{column}`" for column in schema))

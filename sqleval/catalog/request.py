@@ -333,8 +333,12 @@ def parse_curve(
         names = [each.name for each in catalogue.relations("curve")]
         near = catalogue.describe_kind(name) or find_nearest(f"{name}_curve", names)
         raise RequestError(f"no curve called {name!r}{near} (curves: {', '.join(names)})")
-    if task not in catalogue.get(full).tasks:
-        raise RequestError(f"{full} is for a label of classes, and the task is {task}")
+    if task not in (tasks := catalogue.get(full).tasks):
+        fitting = [each.name for each in catalogue.relations("curve") if task in each.tasks]
+        raise RequestError(
+            f"{full} needs {' or '.join(f'task={each!r}' for each in tasks)} (--task), and the "
+            f"task is {task!r}; its curves: {', '.join(fitting) or 'none'}"
+        )
     return Request(
         full, check_parameters(full, {**values, **parameters}, catalogue), catalogue=catalogue
     )

@@ -115,6 +115,10 @@ TASKS: dict[str, TaskFacts] = {
         metrics=("regression",),
         defaults=("mse", "rmse", "mae"),
         headline="rmse",
+        unscored_curves=(
+            "predicted_vs_actual", "residuals", "residual_histogram", "error_by_quantile",
+            "rec_curve",
+        ),
     ),
     "ranking": TaskFacts(
         has_queries=True,

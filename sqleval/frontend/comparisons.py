@@ -241,7 +241,7 @@ def compare_curves(
     curve_request = request.parse_curve(curve, params, bound.binding.task, bound.catalogue)
     compare.check_curve(curve_request, bound.binding, baseline)
     data = create_input(bound, cluster)
-    bands.check_source(data)
+    bands.check_source(data, curve_request)
     keys = {name: kind for name, kind in bound.key_types.items() if name != "model"}
     schema = pl.Schema({**keys, **compare.COLUMNS})
     return defer_frame(

@@ -43,7 +43,8 @@ def curve(
         over 0 .. 1 then has 201 equally spaced points. ``low`` .. ``high`` covers each point
         with probability ``ci``, ``simultaneous_low`` .. ``simultaneous_high`` the whole curve.
         The bands come from the bootstrap (percentiles; sup-t). A calibration curve of
-        independent rows has exact intervals of the share in each bin instead. Needs SciPy.
+        independent rows has exact intervals of the share in each bin instead, and
+        ``predicted_vs_actual`` intervals of the mean label by Student's t. Needs SciPy.
     replicates, seed, cluster
         Options of the bootstrap, as for `evaluate`; with ``ci`` replicates cannot be 0.
     **params
@@ -144,7 +145,7 @@ def _evaluate_bands(
 
     options = bands.parse_options(ci, replicates, seed)
     data = create_input(bound, cluster)
-    bands.check_source(data)
+    bands.check_source(data, curve_request)
     if bins is None and bound.binding.state is None and bound.source.is_large:
         is_ranked = curve_request.depends_on("score_counts")
         bins = create_bins(BITS_OF_CURVES) if is_ranked else None

@@ -255,7 +255,9 @@ def _draw_curves(bound: Predictions, lacking: dict[str, None]) -> Iterator[dict[
     """
     facts = bound.binding.facts
     for name in facts.curves if bound.binding.has_score else facts.unscored_curves:
-        table = name if name == "confusion" else f"{name}_curve"
+        table = name
+        if name != "confusion":
+            table = request.parse_curve(name, {}, bound.task, bound.catalogue).name
         try:
             picture = charts.write_svg(bound.plot(name))
         except MissingExtra as error:

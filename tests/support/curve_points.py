@@ -8,7 +8,8 @@ import numpy as np
 from sklearn.metrics import classification_report, precision_recall_curve, roc_curve
 
 from tests.support import references as ref
-from tests.support.cases import DATA, Rows, stack
+from tests.support.cases import DATA, Data, Kind, Rows, drawn, stack
+from tests.support.families import regression_curves as regression
 
 NAN = np.nan
 TOLERANCE: dict[str, float] = {"rtol": 1e-12, "atol": 1e-12}
@@ -17,6 +18,18 @@ ELSEWHERE = ("label", "FLOAT tenths", "integer", "one negative", "one positive",
 BINARY = list(
     stack([d for d in DATA if d.kind == "binary" and not any(name in d.name for name in ELSEWHERE)])
 )
+#: The data sets by kind, on which curves are compared.
+COMPARED: dict[Kind, list[Data]] = {
+    "binary": BINARY,
+    "regression": list(
+        stack(
+            [
+                *(d for d in DATA if d.kind == "regression" and "wrong" not in d.name),
+                *regression.list_data(drawn("regression")),
+            ]
+        )
+    ),
+}
 Points = Callable[[Rows], np.ndarray]
 
 
@@ -149,6 +162,7 @@ class Curve:
     points: Points
     probabilities: bool = False
     exact: bool = True
+    kind: Kind = "binary"
 
     @property
     def name(self) -> str:
@@ -162,6 +176,7 @@ class Curve:
 ROC = ("threshold", "fpr", "tpr")
 PR = ("threshold", "precision", "recall")
 BINS = ("bin", "predicted", "observed", "n")
+SPREAD = ("bin", "predicted", "mean", "q05", "q25", "median", "q75", "q95", "n")
 GAINS = ("share", "threshold", "gain", "lift", "ks")
 CURVES = [
     Curve("roc_curve", ROC, roc),
@@ -183,5 +198,34 @@ CURVES = [
         "classification_report",
         ("class", "precision", "recall", "f1", "support", "predictions"),
         report,
+    ),
+    *(
+        Curve(text, columns, points, kind="regression")
+        for text, columns, points in (
+            (
+                "predicted_vs_actual",
+                ("bin", "predicted", "actual", "stderr", "n"),
+                regression.by_bin(10, regression.actual),
+            ),
+            (
+                "error_by_quantile(bins=4)",
+                ("bin", "predicted", "mae", "rmse", "bias", "n"),
+                regression.by_bin(4, regression.errors),
+            ),
+            ("residuals(bins=3)", SPREAD, regression.by_bin(3, regression.spread)),
+            (
+                "lorenz_curve(bins=1000)",
+                ("prediction", "share", "label_share"),
+                regression.lorenz(1000),
+            ),
+            ("lorenz_curve(bins=7)", ("prediction", "share", "label_share"), regression.lorenz(7)),
+            ("rec_curve", ("error", "share"), regression.rec(100)),
+            ("rec_curve(bins=5)", ("error", "share"), regression.rec(5)),
+            (
+                "residual_histogram(bins=9, reach=2.0)",
+                ("bin", "lower", "upper", "n"),
+                regression.histogram(9, 2.0),
+            ),
+        )
     ),
 ]
