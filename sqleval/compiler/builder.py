@@ -14,7 +14,7 @@ from sqleval.catalog.relations import ROW_VALUES, WEIGHTS
 from sqleval.catalog.request import Request
 from sqleval.catalog.roles import name_argument
 from sqleval.common.sql_text import Value
-from sqleval.compiler.bin_rows import describe_column, find_columns, is_row_level, write_binned_step
+from sqleval.compiler import bin_rows
 from sqleval.compiler.bins import Bins, check_file_allows_bins
 from sqleval.compiler.buckets import Buckets
 from sqleval.compiler.classes import write_class_scores, write_param_rows
@@ -71,15 +71,12 @@ class InputRelations(ABC):
     def aggregate(
         self,
         builder: "Builder",
-        kind: Literal["sum", "centre", "squares", "key"],
+        kind: bin_rows.Aggregate,
         node: exp.Expr,
         description: str,
         params: Mapping[str, Value],
     ) -> str:
-        """Return the column of ``_grouped`` with a step's expression, aggregated over a bin.
-
-        It is the sum, the sum with squared weights, the sum of squared deviations, or the value.
-        """
+        """Return the column of ``_grouped`` with a step's expression, aggregated over a bin."""
 
     @abstractmethod
     def is_decided(self, values: Mapping[str, Value]) -> bool:
@@ -219,7 +216,7 @@ class Builder:
         runs = scope.runs and (name == "cutoffs" or self.catalogue.depends_on(name, "cutoffs"))
         supplies = tuple(each.supply for each in inner.substitutions)
         key = (relation.path, name, supplies, runs, tuple(sorted(chosen.items())))
-        if self.bins is not None and is_row_level(relation):
+        if self.bins is not None and bin_rows.is_row_level(relation):
             self._placed[key] = self._place_binned_step(relation, inner, key)
         elif key not in self._placed:
             text = self.write_file(relation, inner)
@@ -248,12 +245,12 @@ class Builder:
         params = {
             name: scope.values.get(name, param.default) for name, param in relation.params.items()
         }
-        sql = write_binned_step(
+        sql = bin_rows.write_binned_step(
             relation,
             self.keys(scope.substitutions),
             self._columns_used[relation.name],
             lambda kind, node, column: self.relations.aggregate(
-                self, kind, node, describe_column(relation.name, column, params), params
+                self, kind, node, bin_rows.describe_column(relation.name, column, params), params
             ),
             weighted=self.binding.is_weighted,
         )
@@ -277,7 +274,7 @@ class Builder:
         self._check_roles(relation, scope)
         if self.bins is not None:
             check_file_allows_bins(relation, scope.values, has_values=self.binding.has_values)
-            columns = find_columns(relation, intervals=self.has_intervals)
+            columns = bin_rows.find_columns(relation, intervals=self.has_intervals)
             for read in relation.reads:
                 self._columns_used.setdefault(read, set()).update(columns)
         tables: dict[str, str] = {}

@@ -265,15 +265,33 @@ def _write_quantile(at: At, level: Level) -> str:
     return f"{level.z} * (1e0 + {square} / NULLIF(4e0 * {at['degrees']}, 0))"
 
 
-def _write_log(at: At, level: Level) -> tuple[str, str]:
-    """Return an interval that is symmetric on the scale of the logarithm of a positive value."""
-    value, error = at["value"], at["stderr"]
-    step = f"LEAST({level.z} * {error} / NULLIF({value}, 0), 7e2)"
-    low, high = (
-        f"CASE WHEN {error} > 0 AND {error} <= {LARGEST} AND {value} > 0"
-        f" THEN {value} * EXP({sign}{step}) END"
-        for sign in ("-", "")
-    )
+def _write_log(at: At, level: Level, end: str, sign: str) -> tuple[str, str]:
+    """Return an interval that is symmetric on the scale of the logarithm of the distance to an end.
+
+    Parameters
+    ----------
+    at : mapping of str to str
+        SQL of the metric's columns.
+    level : Level
+        The level.
+    end : str
+        The end of the range, as SQL.
+    sign : str
+        ``-`` for the upper end of the range, otherwise empty.
+    """
+    error, distance = at["stderr"], at["value"]
+    if sign or float(end):
+        distance = f"({sign}({distance} - {end}))"
+    step = f"LEAST({_write_quantile(at, level)} * {error} / NULLIF({distance}, 0), 7e2)"
+    inside = f"{error} > 0 AND {error} <= {LARGEST} AND {distance} > 0"
+    if "degrees" in at:
+        inside += f" AND {at['degrees']} > 0"
+    near, far = (f"{distance} * EXP({way}{step})" for way in ("-", ""))
+    if sign:
+        near, far = f"{end} - {far}", f"{end} - {near}"
+    elif float(end):
+        near, far = f"{end} + {near}", f"{end} + {far}"
+    low, high = (f"CASE WHEN {inside} THEN {sql} END" for sql in (near, far))
     return low, high
 
 
@@ -284,8 +302,9 @@ def _write_delta(at: At, level: Level, header: Header, weighted: bool) -> Bounds
         low, high = _write_logit(at, level, header)
         reason = _write_reason(at, _LEAST)
         return Bounds(low, high, _name_method("delta method, logit", weighted), reason)
-    if least is not None and float(least) == 0:
-        low, high = _write_log(at, level)
+    if least is not None or most is not None:
+        end, sign = (most, "-") if least is None else (least, "")
+        low, high = _write_log(at, level, str(end), sign)
         return Bounds(low, high, _name_method("delta method, log", weighted), _write_reason(at))
     bounds = _write_normal(at, level, header, weighted)
     return bounds._replace(method=_name_method("delta method", weighted))

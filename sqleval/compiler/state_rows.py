@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Literal
 
 from sqlglot import exp
 
@@ -10,7 +9,7 @@ from sqleval.binding.binding import SQUARES, Binding, Definition
 from sqleval.catalog.relations import WEIGHTS
 from sqleval.catalog.request import Request, format_request
 from sqleval.common.sql_text import Value, quote, select
-from sqleval.compiler.bin_rows import describe_column
+from sqleval.compiler.bin_rows import Aggregate, describe_column
 from sqleval.compiler.bins import Bins, check_binding_allows_bins
 from sqleval.compiler.builder import Builder, InputRelations
 from sqleval.compiler.input_rows import RowRelations
@@ -88,7 +87,7 @@ class StateRelations(RowRelations):
     def aggregate(
         self,
         builder: Builder,
-        kind: Literal["sum", "centre", "squares", "key"],
+        kind: Aggregate,
         node: exp.Expr,
         description: str,
         params: Mapping[str, Value],

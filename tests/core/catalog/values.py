@@ -20,7 +20,7 @@ import polars as pl
 import sqleval
 from sqleval.catalog import builtin, request
 from sqleval.catalog.contract import Relation
-from sqleval.compiler import builder
+from sqleval.compiler import bin_rows, builder
 from sqleval.compiler.bins import Bins
 from sqleval.compiler.buckets import Buckets
 from sqleval.compiler.metrics import compile_metrics
@@ -135,18 +135,19 @@ def record_files() -> Iterator[set[str]]:
     """Yield the names of the SQL files that statements are made of meanwhile."""
     reached: set[str] = set()
 
-    def watch(write: Any) -> Any:
+    def watch(module: Any, write: Any) -> Any:
         def written(relation: Relation, *others: Any, **options: Any) -> Any:
             reached.update(part.path.name for part in relation.files)
             return write(relation, *others, **options)
 
-        return mock.patch.object(builder, write.__name__, written)
+        return mock.patch.object(module, write.__name__, written)
 
     # A statement that was made before is not made again.
     compile_metrics.cache_clear()
     with ExitStack() as stack:
-        for write in (builder.write_file, builder.write_metric, builder.write_binned_step):
-            stack.enter_context(watch(write))
+        for write in (builder.write_file, builder.write_metric):
+            stack.enter_context(watch(builder, write))
+        stack.enter_context(watch(bin_rows, bin_rows.write_binned_step))
         yield reached
 
 

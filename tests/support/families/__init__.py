@@ -1,5 +1,5 @@
 """Cases and data sets of families of metrics, a module each."""
 
-from . import calibration, many_labels, ranking, regression, several_classes
+from . import calibration, many_labels, ranking, regression, row_losses, several_classes
 
 FAMILIES = (regression, ranking, several_classes, many_labels, calibration)

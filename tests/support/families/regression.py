@@ -1,178 +1,148 @@
 """Cases and data sets of regression."""
 
-from collections.abc import Callable, Iterator
-from decimal import Decimal, localcontext
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 import polars as pl
-from scipy.special import huber
-from sklearn.metrics import (
-    mean_absolute_percentage_error,
-    mean_pinball_loss,
-    mean_squared_log_error,
-    mean_tweedie_deviance,
-)
+from scipy.stats import linregress
+from sklearn.linear_model import LinearRegression
+from sklearn.metrics import root_mean_squared_error
+from statsmodels.stats.weightstats import DescrStatsW
 
-from tests.support.case import Case, Data, Reference, Rows
+from tests.support.case import Case, Data, Reference, Rows, header_function
 
-Call = Callable[..., Any]
+#: A share of the largest value that is rounding: values that differ by less are equal.
+ROUNDING = 1e-14
 
 
-def where(allows: Callable[[Rows], np.ndarray], call: Call, **fixed: Any) -> Reference:
-    """Compare labels with predictions; undefined if a row is not allowed."""
+def is_constant(values: np.ndarray) -> bool:
+    """Whether all values are equal; a column of one row is."""
+    return not values.size or bool(np.ptp(values) <= ROUNDING * np.abs(values).max())
+
+
+def compare_with(name: str, *, varies: str = "label", **fixed: Any) -> Reference:
+    """Call the function that the header names; undefined if these columns are constant."""
+    call = header_function(name)
 
     def reference(rows: Rows) -> float | None:
-        if not rows.label.size or not np.all(allows(rows)):
+        if any(is_constant(getattr(rows, column)) for column in varies.split()):
             return None
-        label, prediction = rows.label.astype(float), rows.prediction.astype(float)
-        return call(label, prediction, sample_weight=rows.weight, **fixed)
+        return call(rows.label, rows.prediction, sample_weight=rows.weight, **fixed)
 
     return reference
 
 
-def averaged(loss: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Reference:
-    """Average a loss of rows."""
+def describe(rows: Rows) -> DescrStatsW:
+    """Return statsmodels' weighted moments of labels and predictions."""
+    return DescrStatsW(np.column_stack([rows.label, rows.prediction]), weights=rows.weight)
+
+
+def adjusted_r2(features: int) -> Reference:
+    plain = compare_with("r2")
 
     def reference(rows: Rows) -> float | None:
-        if not rows.label.size:
+        value, n = plain(rows), rows.weight.sum()
+        if value is None or n - features - 1 <= 0:
             return None
-        label, prediction = rows.label.astype(float), rows.prediction.astype(float)
-        return np.average(loss(label, prediction), weights=rows.weight)
+        return 1 - (1 - value) * (n - 1) / (n - features - 1)
 
     return reference
 
 
-def symmetric(label: np.ndarray, prediction: np.ndarray) -> np.ndarray:
-    total = np.abs(label) + np.abs(prediction)
-    return np.divide(
-        2 * np.abs(prediction - label), total, out=np.zeros_like(total), where=total > 0
-    )
+def pearson(rows: Rows) -> float | None:
+    if is_constant(rows.label) or is_constant(rows.prediction):
+        return None
+    # SciPy takes no weights.
+    return describe(rows).corrcoef[0, 1]
 
 
-def log_cosh(label: np.ndarray, prediction: np.ndarray) -> np.ndarray:
-    error = prediction - label
-    return np.logaddexp(error, -error) - np.log(2)
+def concordance(rows: Rows) -> float | None:
+    if is_constant(rows.label) and is_constant(rows.prediction):
+        return None
+    moments = describe(rows)
+    (one, both), (_, other) = moments.cov
+    return 2 * both / (one + other + np.subtract(*moments.mean) ** 2)
 
 
-def allow_power(power: float) -> Callable[[Rows], np.ndarray]:
-    """Return the test of rows that a Tweedie deviance of a power allows."""
-
-    def allows(rows: Rows) -> np.ndarray:
-        label, prediction = rows.label, rows.prediction
-        if power == 0:
-            return np.full(label.shape, True)
-        least = (
-            label > 0 if power >= 2 else label >= 0 if power >= 1 else np.full(label.shape, True)
-        )
-        return (prediction > 0) & least
-
-    return allows
-
-
-def deviance(power: float) -> Reference:
-    """Return the mean Tweedie deviance; where label and prediction are nearly equal, exactly.
-
-    scikit-learn's terms cancel there: its Poisson deviance of numbers near 1e6 is wrong in the
-    sixth digit.
-    """
-    allows = allow_power(power)
-    usual = where(allows, mean_tweedie_deviance, power=power)
+def regress(part: str) -> Reference:
+    """Return the slope or intercept of labels on predictions, from scikit-learn or SciPy."""
 
     def reference(rows: Rows) -> float | None:
-        if power == 0 or not rows.label.size or not np.all(allows(rows)) or rows.label.min() < 1e5:
-            return usual(rows)
-        losses = [
-            exact_deviance(Decimal(float(y)), Decimal(float(p)), Decimal(power))
-            for y, p in zip(rows.label, rows.prediction, strict=True)
-        ]
-        return np.average(np.array(losses, dtype=float), weights=rows.weight)
+        if is_constant(rows.prediction):
+            return None
+        if (rows.weight == 1).all():
+            return getattr(linregress(rows.prediction, rows.label), part)
+        line = LinearRegression().fit(rows.prediction[:, None], rows.label, rows.weight)
+        return line.coef_[0] if part == "slope" else line.intercept_
 
     return reference
 
 
-def exact_deviance(y: Decimal, p: Decimal, power: Decimal) -> Decimal:
-    """Return the Tweedie deviance of a row to 60 digits."""
-    with localcontext(prec=60):
-        if power == 1:
-            return 2 * (y * (y / p).ln() - y + p)
-        if power == 2:
-            return 2 * ((p / y).ln() + y / p - 1)
-        one, two = 1 - power, 2 - power
-        return 2 * (y**two / (one * two) - y * p**one / one + p**two / two)
+def normalized_rmse(scale: Callable[[Rows], float]) -> Reference:
+    def reference(rows: Rows) -> float | None:
+        divisor = scale(rows) if rows.label.size else 0
+        error = partial(root_mean_squared_error, sample_weight=rows.weight)
+        return error(rows.label, rows.prediction) / divisor if divisor else None
+
+    return reference
 
 
-def all_rows(rows: Rows) -> np.ndarray:
-    return np.full(rows.label.shape, True)
+def mean(rows: Rows) -> float:
+    return abs(np.average(rows.label, weights=rows.weight))
+
+
+def std(rows: Rows) -> float:
+    return 0 if is_constant(rows.label) else DescrStatsW(rows.label, weights=rows.weight).std
 
 
 CASES: list[Case] = [
-    Case("mean_error", "regression", averaged(lambda label, prediction: prediction - label)),
+    Case("r2", "regression", compare_with("r2")),
+    *(Case(f"adjusted_r2(features={k})", "regression", adjusted_r2(k)) for k in (1, 7)),
+    Case("explained_variance", "regression", compare_with("explained_variance")),
+    Case("pearson", "regression", pearson),
+    Case("concordance_correlation", "regression", concordance),
+    Case("calibration_slope", "regression", regress("slope")),
+    Case("calibration_intercept", "regression", regress("intercept")),
+    Case("normalized_rmse", "regression", normalized_rmse(mean)),
+    Case("normalized_rmse(normalization='std')", "regression", normalized_rmse(std)),
     Case(
-        "mape",
+        "normalized_rmse(normalization='range')",
         "regression",
-        where(lambda rows: rows.label != 0, mean_absolute_percentage_error),
-        tolerance=1e-11,
-    ),
-    Case("smape", "regression", averaged(symmetric)),
-    Case(
-        "msle",
-        "regression",
-        where(lambda rows: (rows.label > -1) & (rows.prediction > -1), mean_squared_log_error),
-    ),
-    *(
-        Case(
-            f"pinball_loss(alpha={alpha})",
-            "regression",
-            where(all_rows, mean_pinball_loss, alpha=alpha),
-        )
-        for alpha in (0.5, 0.1, 1)
-    ),
-    *(
-        Case(
-            f"huber(delta={delta})",
-            "regression",
-            averaged(lambda y, p, delta=delta: huber(delta, p - y)),
-        )
-        for delta in (1, 0.3)
-    ),
-    Case("log_cosh", "regression", averaged(log_cosh)),
-    Case("poisson_deviance", "regression", deviance(1)),
-    Case("gamma_deviance", "regression", deviance(2)),
-    *(
-        Case(
-            f"tweedie_deviance(power={power})",
-            "regression",
-            deviance(power),
-        )
-        for power in (0, -1, 1, 1.5, 2, 3)
+        normalized_rmse(lambda rows: np.ptp(rows.label)),
     ),
 ]
 
 
-def _create_data() -> Iterator[Data]:
-    """Yield amounts above 0, counts, and rows with zeros."""
-    rng = np.random.default_rng(4)
-    n = 90
-    truth = rng.gamma(2, 3, n) + 0.01
-    rows = pl.DataFrame(
-        {
-            "y": truth,
-            "v": truth * np.exp(rng.normal(0, 0.3, n)),
-            "count": rng.integers(0, 4, n),
-            "w": rng.random(n),
-            "g": rng.choice(["north", "south"], n),
-            "h": rng.integers(1, 3, n),
-        }
-    )
-    yield Data("above 0", "regression", rows)
-    yield Data("above 0, by key, weights", "regression", rows, {"by": ["g"], "weight": "w"})
-    counts = rows.with_columns(pl.col("y").floor())
-    yield Data("counts with zeros", "regression", counts)
-    yield Data("counts with zeros, weights", "regression", counts, {"weight": "count", "by": ["h"]})
-    yield Data("zeros", "regression", rows.with_columns(pl.col("y", "v").floor()))
-    yield Data("far from 0", "regression", rows.with_columns(pl.col("y", "v") + 1e6))
+def _draw() -> pl.DataFrame:
+    rng = np.random.default_rng(7)
+    truth = rng.gamma(2, 3, 90)
+    rows = {"y": truth, "v": truth * rng.uniform(0.6, 1.5, 90)}
+    return pl.DataFrame({**rows, "w": rng.random(90), "count": rng.integers(0, 4, 90)})
+
+
+def _create_data() -> list[Data]:
+    rows, y, v = _draw(), pl.col("y"), pl.col("v")
+
+    def data(name: str, frame: pl.DataFrame, **options: Any) -> Data:
+        return Data(name, "regression", frame, options)
+
+    return [
+        data("positive", rows),
+        data("positive and weighted", rows, weight="w"),
+        data("positive and counted", rows, weight="count"),
+        data("ties", rows.with_columns(y.round(), v.round())),
+        data("ties and weights", rows.with_columns(y.round(), v.round()), weight="w"),
+        data("constant labels", rows.with_columns(y=0.1)),
+        data("constant labels and weights", rows.with_columns(y=0.1), weight="w"),
+        data("constant predictions", rows.with_columns(v=0.7), weight="w"),
+        data("two rows", rows.head(2)),
+        data("labels of mean 0", rows.head(30).with_columns(y=pl.int_range(30) % 3 - 1)),
+        data("far from 0", rows.with_columns(y + 1e6, v + 1e6)),
+        data("far from 0 and weighted", rows.with_columns(y + 1e6, v + 1e6), weight="w"),
+    ]
 
 
 #: Data sets beside those that every kind has.
-DATA: list[Data] = list(_create_data())
+DATA: list[Data] = _create_data()
