@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+from sqleval.catalog.arguments import check_parameters
 from sqleval.catalog.calls import CUTOFF, parse_call
 from sqleval.catalog.catalogue import Catalogue, builtin
 from sqleval.catalog.contract import Relation
@@ -362,24 +363,6 @@ def parse_table(text: str, task: str, catalogue: Catalogue | None = None) -> Req
     if name != "confusion":
         return None
     return Request(name, check_parameters(name, values, catalogue), catalogue=catalogue)
-
-
-def check_parameters(
-    name: str, values: Mapping[str, object], catalogue: Catalogue
-) -> tuple[tuple[str, Value], ...]:
-    """Check parameters against the declarations of the file and its steps."""
-    tables = {param for file in catalogue.files(name) for param in file.tables}
-    if not values and not tables:
-        return ()
-    declared = catalogue.parameters(name)
-    for key in tables - values.keys():
-        if declared[key].default is None:
-            raise RequestError(f"{name} needs {key}=, a table ({declared[key].columns})")
-    for key in values:
-        if key not in declared:
-            near = find_nearest(key, declared) or f"; it takes {', '.join(declared) or 'none'}"
-            raise RequestError(f"{name} has no parameter {key!r}{near}")
-    return tuple((k, declared[k].check(f"{name}({k}=)", v)) for k, v in sorted(values.items()))
 
 
 def format_request(request: Request) -> str:

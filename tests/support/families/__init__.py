@@ -2,4 +2,4 @@
 
 from . import calibration, many_labels, ranking, regression, row_losses, several_classes
 
-FAMILIES = (regression, ranking, several_classes, many_labels, calibration)
+FAMILIES = (regression, row_losses, ranking, several_classes, many_labels, calibration)
