@@ -35,6 +35,9 @@ def split_metric(file: Relation, mean: Relation, error: Relation) -> tuple[Relat
     if file.query.args.get("group") or file.query.find(exp.AggFunc):
         message = "a file with row_value has a value of each row: the mean over the rows is added"
         raise make_error(file.path, find_word_line(file.text, VALUE), message)
+    if file.header["range"] == "0 .. inf":
+        # Losses are skewed: on the scale of the logarithm, more intervals contain the true mean.
+        file = replace(file, header={"interval": "delta", **file.header})
     reason = _find_reason(file)
     rows = _create_rows(file, reason)
     metric = _read(file, mean.query.copy(), rows.name)
