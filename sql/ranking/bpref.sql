@@ -1,5 +1,7 @@
 /*
-summary: how few judged irrelevant items stand above the relevant ones; items that were not judged do not count
+summary: >-
+  share of judged irrelevant items that are not above the relevant ones; items that were not judged do
+  not count
 formula: >-
   1 / R * sum over the relevant retrieved items of 1 - min(irrelevant items above, M) / M,
   M = min(R, N), R and N = numbers of relevant and of judged irrelevant items
@@ -20,7 +22,8 @@ SELECT
                 WHEN irrelevant_above >= LEAST(total_relevant, total_irrelevant) THEN 0e0
                 -- Of the s irrelevant items in a tie, 0 to s are above a relevant one, each number
                 -- with the probability 1 / (s + 1). With d = M - irrelevant items above the tie and
-                -- c = min(d, s + 1), the mean of max(d - number, 0) is c (2 d - c + 1) / (2 (s + 1)).
+                -- c = min(d, s + 1), the mean of max(d - number, 0) is
+                -- c (2 d - c + 1) / (2 (s + 1)).
                 ELSE LEAST(
                     LEAST(total_relevant, total_irrelevant) - irrelevant_above,
                     tied_irrelevant + 1e0

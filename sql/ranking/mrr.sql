@@ -1,5 +1,5 @@
 /*
-summary: one divided by the place of the first relevant item of a list; 0 if it is not among the first k
+summary: one divided by the place of the first relevant item; 0 if it is not among the first k items
 formula: 1 / place of the first relevant item
 direction: higher
 range: 0 .. 1

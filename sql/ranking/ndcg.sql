@@ -32,7 +32,10 @@ SELECT
         SUM(
             CASE
                 WHEN ideal_place <= COALESCE($k, ideal_place)
-                THEN CASE WHEN $gain = 'exponential' THEN POWER(2e0, relevance) - 1e0 ELSE relevance END
+                THEN CASE
+                        WHEN $gain = 'exponential' THEN POWER(2e0, relevance) - 1e0
+                        ELSE relevance
+                    END
                     * LN(2e0) / LN(ideal_place + 1e0)
                 ELSE 0e0
             END

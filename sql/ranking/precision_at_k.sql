@@ -1,6 +1,6 @@
 /*
 summary: share of relevant items among the first k places of a list, empty places included
-formula: relevant items in the first k places / k; without k, relevant retrieved items / retrieved items
+formula: relevant items in the first k places / k; without k, k = number of retrieved items
 direction: higher
 range: 0 .. 1
 params:

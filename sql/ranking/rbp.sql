@@ -1,5 +1,7 @@
 /*
-summary: rank-biased precision, the share of relevant items that a reader sees who goes on with probability p
+summary: >-
+  rank-biased precision: share of relevant items among those read by a reader who goes on to the next
+  one with probability p
 formula: (1 - p) * sum of p^(place - 1) over the relevant items
 direction: higher
 range: 0 .. 1

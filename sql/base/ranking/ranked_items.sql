@@ -33,19 +33,11 @@ SELECT
             -- EXP underflows below -745, which is an error in PostgreSQL.
             * EXP(
                 GREATEST(
-                    COALESCE(
-                        SUM(
-                            CASE
-                                WHEN remaining > tied_relevant
-                                THEN LN(CAST(remaining - tied_relevant AS DOUBLE) / NULLIF(remaining, 0))
-                            END
-                        ) OVER (
-                            PARTITION BY slice
-                            ORDER BY row_place
-                            ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-                        ),
-                        0e0
-                    ),
+                    SUM(log_of_none) OVER (
+                        PARTITION BY slice
+                        ORDER BY row_place
+                        ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+                    ) - log_of_none,
                     -7e2
                 )
             )
@@ -71,7 +63,17 @@ FROM (
         mean_judged,
         ideal_place,
         -- The tied items that do not come before this place.
-        tied - (row_place - first_place) AS remaining
+        tied - (row_place - first_place) AS remaining,
+        -- The logarithm of the probability that the one at this place is not relevant, if none
+        -- of those before it is.
+        CASE
+            WHEN tied - (row_place - first_place) > tied_relevant
+            THEN LN(
+                CAST(tied - (row_place - first_place) - tied_relevant AS DOUBLE)
+                    / NULLIF(tied - (row_place - first_place), 0)
+            )
+            ELSE 0e0
+        END AS log_of_none
     FROM (
         SELECT
             slice,
@@ -79,10 +81,14 @@ FROM (
             relevant,
             is_judged,
             is_retrieved,
-            -- Engines differ in where they sort NULLs, so items without a score come last by a key
-            -- of their own. Windows with one order share one sort.
-            ROW_NUMBER() OVER (PARTITION BY slice ORDER BY is_retrieved DESC, score DESC) AS row_place,
-            RANK() OVER (PARTITION BY slice ORDER BY is_retrieved DESC, score DESC) AS first_place,
+            -- Engines differ in where they sort NULLs, so items without a score come last by a
+            -- key of their own. Windows with one order share one sort.
+            ROW_NUMBER() OVER (
+                PARTITION BY slice ORDER BY is_retrieved DESC, score DESC
+            ) AS row_place,
+            RANK() OVER (
+                PARTITION BY slice ORDER BY is_retrieved DESC, score DESC
+            ) AS first_place,
             COUNT(*) OVER (
                 PARTITION BY slice ORDER BY is_retrieved DESC, score DESC
                 RANGE BETWEEN CURRENT ROW AND CURRENT ROW
@@ -140,4 +146,4 @@ FROM (
             ) AS items
         ) AS judged_items
     ) AS placed
-) AS placed_ties
+) AS chances
