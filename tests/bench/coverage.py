@@ -47,6 +47,12 @@ SAMPLES = (
 #: From so many rows on, half as many samples are drawn.
 LARGE = 1_000
 REGRESSION = ["mae", "mse", "rmse"]
+#: Means over queries, and the numbers of queries of a sample.
+RANKINGS = [
+    "precision@5", "recall@5", "f1@5", "hit_rate@5", "map", "mrr", "r_precision", "rbp", "bpref",
+    "judged@5", "dcg", "ndcg", "ndcg(gain='exponential')@5", "grouped_auc",
+]  # fmt: skip
+QUERIES = (20, 50, 200)
 CLASSES = ["accuracy", "balanced_accuracy", "matthews_corrcoef", "cohen_kappa"]
 
 
@@ -101,6 +107,56 @@ def draw_errors(points: int) -> Population:
     return Population(rows, np.full(points, 1 / points), roles, REGRESSION, has_classes=False)
 
 
+class Cell(NamedTuple):
+    """Coverage in percent, the share of samples without an interval, and with a warning."""
+
+    covered: float
+    missing: float
+    warned: float
+
+    def __str__(self) -> str:
+        if self.missing > 0.5:
+            return "-"
+        text = f"{self.covered:.1f}"
+        return f"({text})" if self.warned > 0.5 else text
+
+
+def draw_lists(lists: int = 2000, items: int = 20) -> pl.DataFrame:
+    """Return ranked lists with ties, items that were not retrieved, and items not judged."""
+    rng = np.random.default_rng(0)
+    query = np.repeat(np.arange(lists), items)
+    relevance = rng.integers(1, 4, len(query)) * (rng.random(len(query)) < 0.15)
+    skill = rng.normal(1, 0.7, lists)[query]
+    score = np.round(skill * relevance + rng.normal(0, 1.5, len(query)), 1)
+    rows = pl.DataFrame({"q": query, "y": relevance, "p": score, "set": 0})
+    lost, unknown = rng.random((2, len(query)))
+    return rows.with_columns(
+        p=pl.when(pl.Series(lost > 0.05)).then("p"), y=pl.when(pl.Series(unknown > 0.1)).then("y")
+    )
+
+
+def measure_rankings(n: int, sets: int, seed: int) -> dict[str, Cell]:
+    """Return the coverage of means over samples of ``n`` lists, drawn from a state of all lists."""
+    rng = np.random.default_rng(seed)
+    lists = draw_lists()
+    scan = sqleval.scan(lists, label="y", score="p", qid="q", by="set")
+    truth = dict(scan.evaluate(RANKINGS).collect().select("metric", "value").iter_rows())
+    state = scan.state(RANKINGS).collect()
+    drawn = rng.integers(0, state.height, sets * n)
+    sample = state[drawn].with_columns(
+        set=pl.Series(np.repeat(np.arange(sets), n)), query=pl.Series(np.arange(sets * n))
+    )
+    found = sqleval.from_state(sample, by=["set"]).evaluate(RANKINGS, ci=0.95).collect()
+    cells: dict[str, Cell] = {}
+    for (name,), rows in found.group_by("metric", maintain_order=True):
+        known = rows.filter(pl.col("low").is_not_null())
+        target = truth[str(name)]
+        inside = (known["low"] <= target + 1e-12) & (known["high"] >= target - 1e-12)
+        missing = rows["low"].null_count() / rows.height
+        cells[str(name)] = Cell(100 * inside.sum() / max(known.height, 1), missing, 0)
+    return cells
+
+
 def count_smallest_class(population: Population, frame: pl.DataFrame) -> pl.DataFrame:
     """Return the rows of the smallest class in each sample; all rows if there are no classes."""
     if not population.has_classes:
@@ -129,20 +185,6 @@ def evaluate_samples(
         result = scan.evaluate(population.metrics, ci=0.95, seed=first, **options).collect()
         parts.append(result.join(count_smallest_class(population, frame), on="set"))
     return pl.concat(parts)
-
-
-class Cell(NamedTuple):
-    """Coverage in percent, the share of samples without an interval, and with a warning."""
-
-    covered: float
-    missing: float
-    warned: float
-
-    def __str__(self) -> str:
-        if self.missing > 0.5:
-            return "-"
-        text = f"{self.covered:.1f}"
-        return f"({text})" if self.warned > 0.5 else text
 
 
 def measure(population: Population, n: int, sets: int, seed: int) -> dict[str, Cell]:
@@ -180,6 +222,8 @@ def list_tables(sets: int, seed: int) -> Iterator[tuple[str, list[str], dict[str
     yield "three classes", heads, _turn(columns)
     columns = [measure(draw_errors(POINTS["continuous"]), n, sets, seed) for n in SIZES]
     yield "regression", [f"{n:,}" for n in SIZES], _turn(columns)
+    columns = [measure_rankings(n, sets, seed) for n in QUERIES]
+    yield "ranking, queries", [f"{n:,}" for n in QUERIES], _turn(columns)
 
 
 def _turn(columns: list[dict[str, Cell]]) -> dict[str, list[Cell]]:
@@ -230,7 +274,8 @@ def main() -> None:
     for title, heads, table in list_tables(options.sets, options.seed):
         print(f"\n| {title} | {' | '.join(heads)} |\n| --- |{' ---: |' * len(heads)}")
         for name, cells in table.items():
-            print(f"| `{name.partition('(')[0]}` | {' | '.join(map(str, cells))} |")
+            short = name if title.startswith("ranking") else name.partition("(")[0]
+            print(f"| `{short}` | {' | '.join(map(str, cells))} |")
 
 
 if __name__ == "__main__":

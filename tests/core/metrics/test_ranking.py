@@ -1,14 +1,18 @@
 """Metrics of rankings: ties, items without score or label, and the values of other libraries."""
 
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
+from scipy import stats
 
 import sqleval
 from sqleval.errors import RequestError
+from tests.support import rankings
+from tests.support.commands import run
 from tests.support.families import ranking_references as ref
 
 _TYPES = {"q": pl.Int64, "y": pl.Int64, "p": pl.Float64}
@@ -212,3 +216,62 @@ def test_a_cutoff_of_two_classes_names_the_task() -> None:
     rows = pl.DataFrame({"y": [0, 1], "p": [0.1, 0.9]})
     with pytest.raises(RequestError, match=r"recall_at_k is a ranking metric .* task='ranking'"):
         sqleval.scan(rows, label="y", score="p").evaluate("recall@10")
+
+
+#: Every metric, on the rows of two models with items that were not retrieved or not judged.
+EVERY = [
+    *("precision@3", "recall@3", "f1@3", "hit_rate@3", "map", "map@3", "mrr", "r_precision"),
+    *("rbp", "bpref", "judged@3", "dcg", "ndcg(gain='exponential')@3", "grouped_auc"),
+    "mrr(empty=0)",
+]
+
+
+@pytest.mark.parametrize("test", ["paired_t", "wilcoxon"])
+def test_models_are_compared_by_query(test: str) -> None:
+    single = rankings.scan(rankings.GAPS, {"a": "a", "b": "b"}, by="q").evaluate(EVERY).collect()
+    frame = (
+        rankings.scan(rankings.GAPS, {"a": "a", "b": "b"})
+        .compare(EVERY, baseline="a", test=test)
+        .collect()
+    )
+    assert frame.height == len(EVERY)
+    for row in frame.rows(named=True):
+        both = single.filter(metric=row["metric"]).pivot("model", index="q", values="value")
+        both = both.drop_nulls()
+        assert row["difference"] == pytest.approx((both["b"] - both["a"]).mean(), abs=1e-12)
+        if test == "paired_t":
+            expected = stats.ttest_rel(both["b"], both["a"]).pvalue
+            assert row["p_value"] == pytest.approx(expected, rel=1e-9)
+        else:
+            # Without rounding, SciPy breaks ties of ranks by the last digits: p is 0.009 instead of
+            # 0.019 for precision@3.
+            gap = (both["b"] - both["a"]).round(12)
+            expected = stats.wilcoxon(gap, method="asymptotic").pvalue
+            assert row["p_value"] == pytest.approx(expected, rel=1e-9)
+
+
+def test_states_of_days_merge_into_the_values_of_all_rows() -> None:
+    metrics = [each for each in EVERY if "empty" not in each]
+    state = rankings.scan(rankings.GAPS, by="day").state(metrics).collect()
+    merged = sqleval.from_state(state, by=[]).evaluate(EVERY).collect()
+    whole = rankings.scan(rankings.GAPS).evaluate(EVERY).collect()
+    assert merged["metric"].to_list() == whole["metric"].to_list()
+    assert merged["value"].to_list() == pytest.approx(whole["value"].to_list(), rel=1e-12)
+
+
+def test_a_job_judges_cutoffs(tmp_path: Path) -> None:
+    rankings.GAPS.write_parquet(tmp_path / "run.parquet")
+    job = tmp_path / "job.yml"
+    text = (
+        f"name: search\nsource: {tmp_path / 'run.parquet'}\nlabel: y\nscore: a\nqid: q\n"
+        f"period: {{column: day, grain: day}}\nhistory: {tmp_path / 'history.duckdb'}\n"
+        "metrics: [precision@3, \"map(normalize='k')@10\"]\n"
+        "gates:\n  - precision@3 >= {least}\n  - map(normalize='k')@10 >= 0.1\n"
+        "  - drop(precision@3, previous 1) < 1\n"
+    )
+    for least, code in (("0.2", 0), ("0.9", 1)):
+        job.write_text(text.replace("{least}", least))
+        run("run", str(job), code=code)
+    job.write_text(text.replace("- precision@3 >= {least}", "- precison@3 >= 0.2"))
+    result = run("run", str(job), code=2)
+    assert "no metric called 'precison'; did you mean 'precision'" in result.stderr

@@ -2,7 +2,7 @@
 
 from tests.support.case import Case, Data
 
-from .ranking_references import averaged, f1, first_at, from_trec, gain, map_of_k, rbp
+from .ranking_references import averaged, f1, first_at, from_trec, gain, grouped_auc, map_of_k, rbp
 
 CASES: list[Case] = [
     *(
@@ -30,6 +30,7 @@ CASES: list[Case] = [
     ),
     # Every item of these data sets is judged.
     Case("judged", "ranking", lambda rows: 1.0 if len(rows.label) else None),
+    Case("grouped_auc", "ranking", grouped_auc),
     Case("dcg", "ranking", gain()),
     Case("dcg(k=3, gain='exponential')", "ranking", gain(3, exponential=True)),
     Case("ndcg(gain='exponential')", "ranking", gain(exponential=True, ideal=True)),

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytrec_eval
-from sklearn.metrics import dcg_score
+from sklearn.metrics import dcg_score, roc_auc_score
 
 from tests.support.case import Reference, Rows
 
@@ -171,3 +171,13 @@ def gain(k: int | None = None, *, exponential: bool = False, ideal: bool = False
         return float(np.mean(values)) if values else None
 
     return reference
+
+
+def grouped_auc(rows: Rows) -> float | None:
+    """Return the mean of scikit-learn's AUC over queries with both classes."""
+    values = [
+        roc_auc_score(rows.label[at] > 0, rows.score[at])
+        for at in (rows.query == query for query in np.unique(rows.query))
+        if 0 < (rows.label[at] > 0).sum() < at.sum()
+    ]
+    return float(np.mean(values)) if values else None
