@@ -128,6 +128,17 @@ class Relation:
         """Whether it is computed per class if there are several classes."""
         return self.task == "two classes"
 
+    def takes_average(self, task: str) -> bool:
+        """Whether it is computed per class or label of a task, and averaged."""
+        facts = TASKS[task]
+        is_per_label = facts.has_many_labels and task in self.tasks and not self.is_per_row
+        return is_per_label or (facts.has_several_classes and self.is_per_class)
+
+    @property
+    def is_per_row(self) -> bool:
+        """Whether it is computed per row of many labels, and averaged over rows."""
+        return all(TASKS[task].has_many_labels for task in self.tasks)
+
     @property
     def has_queries(self) -> bool:
         """Whether it is computed per query, as a metric of a ranking."""

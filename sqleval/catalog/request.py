@@ -17,6 +17,8 @@ from sqleval.errors import RequestError
 
 #: Averages over confusion matrices; another average may be a file called NAME_AVERAGE.
 AVERAGES = ("macro", "micro", "weighted")
+#: The average over the rows of many labels.
+SAMPLES = "samples"
 #: The reductions of the values over the keys of ``over=``, such as groups of customers: mean, mean
 #: weighted by rows, smallest, largest, largest minus smallest, smallest divided by largest, largest
 #: distance from the value of all rows, and area under the values over a numeric key.
@@ -115,7 +117,7 @@ def _split_scorer_name(name: str, catalogue: Catalogue) -> tuple[str, dict[str, 
         return full_name, {}
     options: dict[str, object] = {}
     stem, _, last = name.rpartition("_")
-    if last in AVERAGES:
+    if last in (*AVERAGES, SAMPLES):
         options["average"] = last
         name, (stem, _, last) = stem, stem.rpartition("_")
     if last in MULTI_CLASS:
@@ -203,7 +205,7 @@ def parse(
     if relation.has_queries and "empty" in values:
         empty = _check_choice(name, "empty", values.pop("empty"), ("skip", 0, 1))
         zero_division = None if empty == "skip" else float(empty)
-    if average and average not in (*AVERAGES, PER_CLASS):
+    if average and average not in (*AVERAGES, PER_CLASS, SAMPLES):
         name, relation = _get_average_file(name, average, catalogue)
         average = ""
     reduce = values.pop("reduce", None)
@@ -231,7 +233,7 @@ def _check_reduce(
             f"{name}: reduce={reduce!r} weighs groups by their rows, and here queries count: leave "
             "it out for the mean over all queries"
         )
-    if average and not task.has_several_classes:
+    if average and not task.takes_averages:
         raise RequestError(f"{name}: average= and reduce= both fold over=; leave one out")
     if average == PER_CLASS:
         raise RequestError(f"{name}: reduce= folds one value per group; name an average of classes")
@@ -254,7 +256,7 @@ def _check_average(
     """Return the average of a metric for a task; raise if the metric does not fit the task."""
     name, several = relation.name, TASKS[task].has_several_classes
     across = relation.header.get("across") == "matrices"
-    per_class, is_ovo = relation.is_per_class and several, multi_class == "ovo"
+    per_class, is_ovo = relation.takes_average(task), multi_class == "ovo"
     ways = ", ".join(f"task={each!r} (--task {each})" for each in relation.tasks)
     named = f"the task: {ways}" if relation.has_labels else "value=COLUMN (--value COLUMN)"
     refusals = (
@@ -265,6 +267,8 @@ def _check_average(
         (task not in relation.tasks and not (across and folds),
             f"{name} is a {relation.family} metric and the task is {task}; name another metric, or "
             f"{named}"),
+        (average == SAMPLES and not TASKS[task].has_many_labels,
+            f"{name}: average='samples' is the mean over rows of many labels (task='multilabel')"),
         (not per_class and (average == PER_CLASS or (average and not folds)),
             f"{name}: average= is for metrics of two classes over several classes "
             "(task='multiclass'), or over the keys of over="),

@@ -23,6 +23,8 @@ class TaskFacts:
         prediction.
     has_several_classes : bool
         Whether labels are classes, with a score per class.
+    has_many_labels : bool
+        Whether a row has any number of labels, each of which is a problem of two classes.
     has_values : bool
         Whether labels and predictions are finite numbers, whose sums bins and states hold.
     has_queries : bool
@@ -48,6 +50,7 @@ class TaskFacts:
 
     has_two_classes: bool = False
     has_several_classes: bool = False
+    has_many_labels: bool = False
     has_values: bool = False
     has_queries: bool = False
     may_be_null: frozenset[str] = frozenset()
@@ -64,6 +67,11 @@ class TaskFacts:
     def has_classes(self) -> bool:
         """Whether labels and predictions are classes."""
         return self.has_two_classes or self.has_several_classes
+
+    @property
+    def takes_averages(self) -> bool:
+        """Whether metrics of two classes have a value per class or label, and averages of them."""
+        return self.has_several_classes or self.has_many_labels
 
     @property
     def has_one_score(self) -> bool:
@@ -110,6 +118,21 @@ TASKS: dict[str, TaskFacts] = {
         curves=("confusion", "roc", "calibration"),
         unscored_curves=("confusion",),
     ),
+    "multilabel": TaskFacts(
+        has_two_classes=True,
+        has_many_labels=True,
+        metrics=("two classes", "classes", "many labels"),
+        scored_defaults=(
+            "f1(average='macro')", "f1(average='micro')", "f1(average='samples')", "hamming_loss",
+            "subset_accuracy", "label_ranking_average_precision", "roc_auc(average='macro')",
+            "average_precision(average='macro')",
+        ),
+        defaults=(
+            "f1(average='macro')", "f1(average='micro')", "f1(average='samples')", "hamming_loss",
+            "subset_accuracy",
+        ),
+        headline="f1(average='macro')",
+    ),
     "regression": TaskFacts(
         has_values=True,
         metrics=("regression",),
@@ -144,7 +167,7 @@ def list_kinds() -> tuple[str, ...]:
     Examples
     --------
     >>> list_kinds()
-    ('two classes', 'classes', 'several classes', 'regression', 'ranking', 'value')
+    ('two classes', 'classes', 'several classes', 'many labels', 'regression', 'ranking', 'value')
     """
     kinds = [kind for facts in TASKS.values() for kind in facts.metrics]
     return tuple(dict.fromkeys(kinds))
@@ -171,7 +194,7 @@ def find_tasks(kind: str) -> tuple[str, ...]:
     Examples
     --------
     >>> find_tasks("two classes")
-    ('binary', 'multiclass')
+    ('binary', 'multiclass', 'multilabel')
     """
     return tuple(name for name, facts in TASKS.items() if kind in facts.metrics)
 

@@ -1,7 +1,7 @@
 """The options that several commands share."""
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import click
@@ -294,6 +294,7 @@ def read_roles(roles: Mapping[str, Any]) -> dict[str, Any]:
         score = nest_classes(score)
     return {
         **roles,
+        "label": _read_label(roles["label"]),
         "by": parse_slice_keys(roles["by"]),
         "over": parse_names(roles["over"]),
         "on": parse_names(roles["on"]) or None if "on" in roles else None,
@@ -306,6 +307,11 @@ def read_roles(roles: Mapping[str, Any]) -> dict[str, Any]:
         "value": parse_columns(roles["value"], "value"),
         **parse_long(roles),
     }
+
+
+def _read_label(texts: Sequence[str]) -> Any:
+    """Return the label, which may be an expression such as y=1; or a column per label."""
+    return texts[0] if len(texts) == 1 else parse_columns(texts, "label")
 
 
 def read_source(roles: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:

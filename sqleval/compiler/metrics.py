@@ -128,7 +128,7 @@ def compile_metrics(
     # A group may replace its rows only if its count can be a weight.
     frequency = all(each.relation.header.get("weights") == "frequency" for each in requests)
     has_plain_rows = not (binding.has_fractions or binding.has_counts)
-    can_group = binding.has_two_classes and has_plain_rows and frequency
+    can_group = binding.has_two_classes and has_plain_rows and frequency and binding.many is None
     if plan == "groups" and not can_group:
         plan = "rows"
     builder = Builder(create_relations(binding, plan), requests[0].catalogue, ci=ci is not None)

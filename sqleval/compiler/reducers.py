@@ -93,6 +93,9 @@ def _write_mean(folding: Folding) -> tuple[str, dict[str, str]]:
     plural = substitution.plural
     has_interval = folding.ci and substitution.sampled
     none, is_some, some = _write_undefined(folding, value)
+    if substitution.undefined_value is not None:
+        _, is_some, some = _write_undefined(folding, f"m.{folding.columns['value']}")
+        some += f" || ', which count as {folding.zero_division:g}'"
     few, rest = "", ""
     if has_interval:
         is_few = f"COUNT({value}) < {MIN_SAMPLE} AND STDDEV_SAMP({value}) > 0"

@@ -18,7 +18,9 @@ from sqleval.catalog import builtin, request
 
 from . import references as ref
 
-Kind = Literal["binary", "multiclass", "probabilities", "regression", "ranking", "value"]
+Kind = Literal["binary", "multiclass", "probabilities", "regression", "ranking", "value",
+    "many labels",
+]  # fmt: skip
 
 #: The columns of each kind of data, as arguments of `sqleval.scan`.
 ROLES: Mapping[Kind, Mapping[str, Any]] = {
@@ -32,12 +34,19 @@ ROLES: Mapping[Kind, Mapping[str, Any]] = {
     "regression": {"label": "y", "prediction": "v", "task": "regression"},
     "ranking": {"label": "y", "score": "p", "qid": "q"},
     "value": {"value": "v"},
+    "many labels": {
+        "label": {"a": "y_a", "b": "y_b", "c": "y_c"},
+        "score": {"a": "p_a", "b": "p_b", "c": "p_c"},
+        "task": "multilabel",
+    },
 }
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
     """The rows that a reference sees. ``score`` has a column per class for probabilities.
+
+    For many labels, label, score and prediction have a column per label.
 
     An object equals only itself, so that the caches of references can use it as a key.
     """
@@ -51,7 +60,7 @@ class Rows:
     @property
     def classes(self) -> np.ndarray:
         """The classes that occur, or all three of the probabilities."""
-        if self.score.ndim == 2:
+        if self.score.ndim == 2 and self.label.ndim == 1:
             return np.array(["a", "b", "c"])
         return np.union1d(self.label, self.prediction)
 
@@ -63,6 +72,12 @@ def rows_of(
     if weight:
         frame = frame.filter(pl.col(weight) > 0)
     n = frame.height
+    ones = np.ones(n) if weight is None else frame[weight].to_numpy().astype(float)
+    if kind == "many labels":
+        label, score = (frame.select(f"{c}_{name}" for name in "abc").to_numpy() for c in "yp")
+        limit = score.dtype.type(threshold) if score.dtype == np.float32 else threshold
+        decided = (score >= limit).astype(int)
+        return Rows(label.astype(int), score.astype(float), decided, ones, np.zeros(n))
     label, score = frame["y"].to_numpy(), np.zeros(n)
     prediction = score
     if kind == "binary":
@@ -90,7 +105,7 @@ def rows_of(
         label=label,
         score=score,
         prediction=prediction,
-        weight=frame[weight].to_numpy().astype(float) if weight else np.ones(n),
+        weight=ones,
         query=frame["q"].to_numpy() if kind == "ranking" else np.zeros(n),
     )
 
@@ -183,7 +198,7 @@ class Data:
     @property
     def letters(self) -> bool:
         """Whether the classes are a, b and c."""
-        return self.frame["y"].dtype == pl.String
+        return "y" in self.frame.columns and self.frame["y"].dtype == pl.String
 
     @cached_property
     def known(self) -> pl.DataFrame:

@@ -542,6 +542,11 @@ def drawn(kind: Kind, n: int = 120, seed: int = 0) -> pl.DataFrame:
     elif kind == "regression":
         truth = rng.normal(10, 5, n)
         columns = {"y": truth, "v": truth + rng.normal(0, 2, n)}
+    elif kind == "many labels":
+        truths = rng.random((n, 3)) < [0.5, 0.3, 0.1]
+        marks = np.clip(rng.normal(0.4 + 0.2 * truths, 0.25), 0, 1)
+        columns = {f"y_{name}": truths[:, i].astype(int) for i, name in enumerate("abc")}
+        columns |= {f"p_{name}": marks[:, i] for i, name in enumerate("abc")}
     elif kind == "value":
         columns = {"y": label, "v": rng.normal(3, 1, n).round(1)}
     else:
@@ -574,7 +579,8 @@ def _any_kind(kind: Kind) -> Iterator[Data]:
     half = rows.with_columns(count=pl.when(g="north").then(0).otherwise("count"))
     yield Data("a slice without weight", kind, half, {"weight": "count", "by": ["g"]})
     # In a ranking, a NULL score is an item that was not retrieved.
-    named = {"binary": "p", "ranking": "q", "probabilities": "p_a", "regression": "v", "value": "v"}
+    named = {"binary": "p", "ranking": "q", "probabilities": "p_a", "regression": "v", "value": "v",
+             "many labels": "p_a"}  # fmt: skip
     score = named.get(kind, "c")
     gaps = rows.with_columns(pl.when(g="north").then(None).otherwise(score).alias(score))
     yield Data("a slice without usable rows", kind, gaps, {"by": ["g"], "nulls": "drop"})

@@ -361,7 +361,7 @@ def test_a_step_needs_no_more_than_a_summary(folder: Path) -> None:
 def test_a_curve_needs_its_own_keys(folder: Path) -> None:
     text = "/*\nsummary: x\n*/\nSELECT slice, score AS threshold FROM predictions\n"
     message = refused(folder, "curve/bad.sql", text)
-    tasks = "two classes, classes, several classes, regression, ranking, value"
+    tasks = "two classes, classes, several classes, many labels, regression, ranking, value"
     missing = f"'formula', 'reference', 'since', 'task' ({tasks}), 'weights' (frequency, none)"
     assert message == f"curve/bad.sql:1: the header of a curve needs {missing}"
 
@@ -593,5 +593,5 @@ def test_the_list_of_metrics_shows_itself() -> None:
     listed = sqleval.metrics()
     lines = repr(listed).splitlines()
     assert len(lines) == len(listed)
-    assert "f1                             harmonic mean of precision and recall" in lines
+    assert "f1                               harmonic mean of precision and recall" in lines
     assert "<td style=text-align:left>roc_auc</td>" in listed._repr_html_()

@@ -56,6 +56,7 @@ def make_rows(n: int = 72) -> pl.DataFrame:
             "yhat": [value / 8 + other / 64 - 1 for value, other in
                      zip(draws["c"], draws["a"], strict=True)],
             "q": [i % 9 for i in places],
+            "second": [int(value < 30) for value in draws["d"]],
             "relevance": [value % 4 for value in draws["b"]],
         }
     )  # fmt: skip
@@ -112,6 +113,11 @@ def list_inputs() -> Iterator[Input]:
     regression = {"label": "y", "prediction": "yhat", "task": "regression", "by": ["seg"]}
     alone = {"value": "relevance", "by": ["seg"]}
     judged = {"value": "label", "by": ["seg"]}
+    labelled = {
+        "label": {"a": "label", "b": "second"}, "score": {"a": "score", "b": "p0"},
+        "task": "multilabel", "by": ["seg"],
+    }  # fmt: skip
+    several_labels = [f"f1(average='{each}')" for each in ("macro", "weighted", "samples")]
     ranking = {"label": "relevance", "score": "score", "qid": "q", "by": ["seg"]}
     # Alone, a metric may have a twin that shares no step with others.
     yield Input("alone", binary, ["roc_auc"], ["rows", "intervals"])
@@ -122,6 +128,7 @@ def list_inputs() -> Iterator[Input]:
         ("numbers", regression, by_task["regression"], _SEVERAL),
         ("values", alone, [*by_task["value"], "quantile(q=0.8)"], [*_SEVERAL, "bins"]),
         ("values of 0 and 1", judged, by_task["value"], [*_SEVERAL, "bins"]),
+        ("many labels", labelled, [*by_task["many labels"], *several_labels], _SEVERAL),
         ("lists", ranking, [each for name in by_task["ranking"] for each in (name, f"{name}(k=2)")],
          _SEVERAL),
     ):  # fmt: skip
