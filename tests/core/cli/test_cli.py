@@ -196,14 +196,15 @@ def test_list_and_show() -> None:
     tables = run("list").stdout
     titles = [line for line in tables.splitlines()[:-1] if not line.startswith(" ")]
     assert titles[:2] == ["binary", "binary: calibration"]
-    assert titles[-3:] == ["regression", "ranking", "value"]
+    assert {"any classes: classification", "regression", "ranking", "value"} <= {*titles}
     # The other spellings of ROC AUC are no entries, but keep their names.
     assert "  roc_auc  " in tables
     assert "roc_auc_pairs" not in tables
     assert "same_as" in run("show", "roc_auc_pairs").stdout
     assert {row["same_as"] for row in listed} == {None, "roc_auc"}
     shown = run("list", "--task", "regression").stdout.splitlines()
-    assert (shown[0], shown[1].split()[0]) == ("regression", "mae")
+    assert shown[0] == "regression"
+    assert any(line.startswith("  mae ") for line in shown)
     several = json.loads(run("list", "--task", "multiclass", "--format", "json").stdout)
     assert {row["task"] for row in several} == {"binary", "any classes", "multiclass"}
     shown = run("show", "roc_auc").stdout
