@@ -30,6 +30,7 @@ DOCUMENTS = (
     "docs/guide/own-metrics.md",
     "docs/guide/scikit-learn.md",
     "docs/guide/splits.md",
+    "docs/guide/whom-we-follow.md",
     "docs/reference/python.md",
     "docs/reference/metrics.md",
     "docs/reference/cli.md",
@@ -515,6 +516,55 @@ def _errors() -> str:
     return _table(["name", "cause"], rows)
 
 
+# -- whom we follow ------------------------------------------------------------------------------
+
+
+def compute_ours(columns: Mapping[str, Any], metric: str) -> tuple[float | None, str | None]:
+    """Return our value and note of a metric of columns, given by role."""
+    data: dict[str, Any] = {}
+    roles: dict[str, Any] = {}
+    for role, values in columns.items():
+        named = values if isinstance(values, dict) else {"": values}
+        data |= {f"{role}{name}": each for name, each in named.items()}
+        given = {name: f"{role}{name}" for name in named} if isinstance(values, dict) else role
+        roles["qid" if role == "query" else role] = given
+    if "score" not in columns or isinstance(columns["score"], dict):
+        roles["task"] = "multiclass" if "score" in columns else "regression"
+    frame = sqleval.scan(pl.DataFrame(data, strict=False), **roles).evaluate(metric).collect()
+    return frame["value"].item(), frame["note"].item()
+
+
+def _list_values(values: object) -> str:
+    """Return the values of a column on one line."""
+    if isinstance(values, dict):
+        return ", ".join(f"{name}: {_list_values(each)}" for name, each in values.items())
+    return " ".join("NULL" if each is None else str(each) for each in values)  # type: ignore[attr-defined]
+
+
+def _write_number(value: float | None, missing: str) -> str:
+    """Return a number with up to four decimals, and a large one with three digits."""
+    if value is None:
+        return missing
+    return f"{value:.3g}" if abs(value) >= 1e6 else f"{value:.4f}".rstrip("0").rstrip(".")
+
+
+def _disagreements() -> str:
+    """Return a table for each group: our value, those of other libraries, and whom we follow."""
+    parts: dict[str, list[tuple[str, ...]]] = {}
+    table = _read_table("pages/test_whom_we_follow.py", "DISAGREEMENTS")
+    for group, matter, columns, metric, theirs, why in table:
+        value, note = compute_ours(columns, metric)
+        ours = _write_number(value, "NULL") + (f" ({note})" if note else "")
+        given = "; ".join(f"{role} {_list_values(each)}" for role, each in columns.items())
+        others = "<br>".join(
+            f"{name.replace('sklearn.metrics.', 'scikit-learn ').replace('scipy.stats.', 'SciPy ')}: "
+            f"{_write_number(each, 'NaN')}" for name, each in theirs.items()
+        )  # fmt: skip
+        parts.setdefault(group, []).append((matter, given, f"`{metric}`: {ours}", others, why))
+    names = ["matter", "input", "sqleval", "others", "whom we follow"]
+    return "\n\n".join(f"### {group}\n\n{_table(names, rows)}" for group, rows in parts.items())
+
+
 # -- the house ---------------------------------------------------------------------------------
 
 
@@ -606,6 +656,7 @@ _PARTS: Mapping[str, Callable[[], str]] = {
     "roles": _roles,
     "properties": _properties,
     "sources": _sources,
+    "disagreements": _disagreements,
     "scikit-learn": _scikit_learn,
     "functions": _functions,
     "errors": _errors,

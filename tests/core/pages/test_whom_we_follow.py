@@ -1,0 +1,127 @@
+"""The page "Whom we follow": our values are generated, those of other libraries are tested here."""
+
+import warnings
+from importlib import import_module
+from typing import Any
+
+import pytest
+
+from docs import generate as docs
+
+#: Where libraries differ: the group, the matter, the columns by role, the request, the values of
+#: other libraries by the expression that gives each, and whom we follow. Expressions of
+#: scikit-learn and SciPy are evaluated here. The others were run once, with the versions
+#: that the page names. None is NaN.
+DISAGREEMENTS = (
+    (
+        "Regression",
+        "percentage error of a label 0",
+        {"label": [0, 2], "prediction": [1, 2]},
+        "mape",
+        {
+            "sklearn.metrics.mean_absolute_percentage_error(label, prediction)": 2251799813685248.0,
+            "torchmetrics mean_absolute_percentage_error": 427350.4,
+        },
+        "the definition; the others divide by a small number of their own choice",
+    ),
+    (
+        "Regression",
+        "symmetric percentage error: 0 .. 2 or 0 .. 1, and 0 / 0",
+        {"label": [0, 1, 2], "prediction": [0, 3, 2]},
+        "smape",
+        {
+            "torchmetrics symmetric_mean_absolute_percentage_error": 0.3333,
+            "utilsforecast smape": 0.1667,
+        },
+        "sktime, torchmetrics: twice the error over the sum of both, and 0 / 0 is 0",
+    ),
+    (
+        "Ranking",
+        "NDCG with tied scores",
+        {"query": [1, 1], "label": [1, 0], "score": [1, 1]},
+        "ndcg",
+        {
+            "sklearn.metrics.ndcg_score([label], [score])": 0.8154648767857287,
+            "torchmetrics retrieval_normalized_dcg": 0.8155,
+            "ranx (this order of rows)": 1.0,
+            "trec_eval (by name, descending)": 0.6309,
+        },
+        "scikit-learn: the mean over all orders",
+    ),
+    (
+        "Ranking",
+        "NDCG of graded relevance: the gain",
+        {"query": [1, 1, 1], "label": [0, 2, 3], "score": [3, 2, 1]},
+        "ndcg",
+        {
+            "sklearn.metrics.ndcg_score([label], [score])": 0.6480409554829326,
+            "trec_eval, torchmetrics, ranx ndcg": 0.6480,
+            "ranx ndcg_burges": 0.6064,
+        },
+        "scikit-learn, trec_eval: the relevance itself; `gain='exponential'` gives the other one",
+    ),
+    (
+        "Two classes",
+        "area under the precision-recall curve",
+        {"label": [0, 0, 1, 1], "score": [0.1, 0.4, 0.35, 0.8]},
+        "average_precision",
+        {
+            "sklearn.metrics.average_precision_score(label, score)": 0.8333333333333333,
+            "Spark areaUnderPR": 0.7917,
+        },
+        "scikit-learn: a step function; straight lines have the name `pr_auc_trapezoid`",
+    ),
+    (
+        "Two classes",
+        "ROC AUC of one class",
+        {"label": [1, 1], "score": [0.2, 0.8]},
+        "roc_auc",
+        {
+            "sklearn.metrics.roc_auc_score(label, score)": None,
+            "torchmetrics auroc": 0.0,
+            "Spark areaUnderROC": 1.0,
+        },
+        "scikit-learn: it is undefined",
+    ),
+    (
+        "Two classes",
+        "precision without predicted positives",
+        {"label": [1, 0], "score": [0.2, 0.3]},
+        "precision",
+        {
+            "sklearn.metrics.precision_score(label, [0, 0])": 0.0,
+            "torchmetrics precision": 0.0,
+        },
+        "0 / 0 is undefined; `zero_division=0` counts it as 0",
+    ),
+    (
+        "Two classes",
+        "equal error rate",
+        {"label": [1, 0, 1, 1, 0], "score": [0.9, 0.8, 0.7, 0.6, 0.2]},
+        "equal_error_rate",
+        {"torchmetrics binary_eer": 0.5833},
+        "the crossing of the straight lines, which is unique",
+    ),
+)
+
+
+@pytest.mark.parametrize("matter", DISAGREEMENTS, ids=lambda each: each[1])
+def test_other_libraries_give_these_values(matter: tuple[Any, ...]) -> None:
+    columns, theirs = matter[2], matter[4]
+    modules = {name: import_module(name) for name in ("sklearn.metrics", "scipy.stats")}
+    names = {name.partition(".")[0]: import_module(name.partition(".")[0]) for name in modules}
+    for expression, value in theirs.items():
+        if not expression.startswith((*modules,)):
+            continue
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # some warn that their value is undefined
+            found = eval(expression, names, dict(columns))
+        number = float("nan") if value is None else value
+        assert found == pytest.approx(number, rel=1e-12, nan_ok=True), expression
+
+
+@pytest.mark.parametrize("matter", DISAGREEMENTS, ids=lambda each: each[1])
+def test_a_library_has_another_value(matter: tuple[Any, ...]) -> None:
+    ours = docs.compute_ours(matter[2], matter[3])[0]
+    differing = [value for value in matter[4].values() if value != pytest.approx(ours, abs=5e-4)]
+    assert differing
