@@ -548,6 +548,13 @@ def _write_number(value: float | None, missing: str) -> str:
     return f"{value:.3g}" if abs(value) >= 1e6 else f"{value:.4f}".rstrip("0").rstrip(".")
 
 
+def _name_library(expression: str) -> str:
+    """Return an expression that begins with the name of a library instead of its module."""
+    for module, name in (("sklearn.metrics.", "scikit-learn "), ("scipy.stats.", "SciPy ")):
+        expression = expression.replace(module, name)
+    return expression
+
+
 def _disagreements() -> str:
     """Return a table for each group: our value, those of other libraries, and whom we follow."""
     parts: dict[str, list[tuple[str, ...]]] = {}
@@ -557,9 +564,8 @@ def _disagreements() -> str:
         ours = _write_number(value, "NULL") + (f" ({note})" if note else "")
         given = "; ".join(f"{role} {_list_values(each)}" for role, each in columns.items())
         others = "<br>".join(
-            f"{name.replace('sklearn.metrics.', 'scikit-learn ').replace('scipy.stats.', 'SciPy ')}: "
-            f"{_write_number(each, 'NaN')}" for name, each in theirs.items()
-        )  # fmt: skip
+            f"{_name_library(name)}: {_write_number(each, 'NaN')}" for name, each in theirs.items()
+        )
         parts.setdefault(group, []).append((matter, given, f"`{metric}`: {ours}", others, why))
     names = ["matter", "input", "sqleval", "others", "whom we follow"]
     return "\n\n".join(f"### {group}\n\n{_table(names, rows)}" for group, rows in parts.items())
