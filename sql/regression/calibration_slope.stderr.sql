@@ -5,7 +5,7 @@ unbinned: always
 SELECT
     slice,
     SQRT(factor * squares_of_slope) / NULLIF(prediction_variance, 0) AS stderr,
-    effective_rows - 1e0 AS degrees,
-    -- The warning limit is 5. The number of rows is divided by 4, so 20 rows reach it.
-    25e-2 * effective_rows AS support
+    degrees_of_slope AS degrees,
+    -- The warning limit is 5. The number of rows is divided by 8, so 40 rows reach it.
+    125e-3 * effective_rows AS support
 FROM regression_influences

@@ -21,7 +21,11 @@ SELECT
                 ELSE squares_of_rmse_by_mean
             END
         ) AS stderr,
-    effective_rows - 1e0 AS degrees,
-    -- The warning limit is 5. The number of rows is divided by 4, so 20 rows reach it.
-    25e-2 * effective_rows AS support
+    CASE
+        WHEN $normalization = 'std' THEN degrees_of_rmse_by_std
+        WHEN $normalization = 'range' THEN degrees_of_rmse
+        ELSE degrees_of_rmse_by_mean
+    END AS degrees,
+    -- The warning limit is 5. The number of rows is divided by 8, so 40 rows reach it.
+    125e-3 * effective_rows AS support
 FROM regression_influences

@@ -18,6 +18,8 @@ from scipy.stats import norm
 import sqleval
 
 SIZES = (50, 200, 1000, 10_000)
+#: Sizes of samples of metrics that have one population.
+FEW_SIZES = (20, 50, 200, 1000)
 PREVALENCES = (0.5, 0.1, 0.01)
 #: Scores of a class in the population, and how many of them: with the first number samples have
 #: few ties, with the second many.
@@ -53,6 +55,15 @@ RANKINGS = [
     "judged@5", "dcg", "ndcg", "ndcg(gain='exponential')@5", "grouped_auc",
 ]  # fmt: skip
 QUERIES = (20, 50, 200)
+#: Metrics of labels and predictions, and the shapes of their populations.
+PREDICTED = [
+    "r2", "explained_variance", "pearson", "concordance_correlation",
+    "calibration_slope", "calibration_intercept", "normalized_rmse",
+    "normalized_rmse(normalization='std')",
+    "mean_error", "mape", "smape", "msle", "pinball_loss(alpha=0.1)", "huber", "log_cosh",
+    "poisson_deviance", "gamma_deviance", "tweedie_deviance(power=1.5)",
+]  # fmt: skip
+SHAPES = ("normal", "heteroscedastic", "heavy tails")
 CLASSES = ["accuracy", "balanced_accuracy", "matthews_corrcoef", "cohen_kappa"]
 
 
@@ -157,6 +168,23 @@ def measure_rankings(n: int, sets: int, seed: int) -> dict[str, Cell]:
     return cells
 
 
+def draw_predicted(shape: str, points: int = 4000) -> Population:
+    """Return labels above 0 and their predictions, a finite population of drawn rows."""
+    rng = np.random.default_rng(3)
+    if shape == "normal":
+        label = np.abs(rng.normal(20, 4, points))
+        given = 2 + 0.8 * label + rng.normal(0, 2, points)
+    elif shape == "heteroscedastic":
+        label = rng.gamma(4, 5, points)
+        given = label * rng.normal(1.05, 0.25, points)
+    else:
+        label = rng.lognormal(3, 0.5, points)
+        given = label + 3 * rng.standard_t(5, points)
+    rows = pl.DataFrame({"y": label, "v": np.maximum(given, 0.1)})
+    roles = {"label": "y", "prediction": "v"}
+    return Population(rows, np.full(points, 1 / points), roles, PREDICTED, has_classes=False)
+
+
 def count_smallest_class(population: Population, frame: pl.DataFrame) -> pl.DataFrame:
     """Return the rows of the smallest class in each sample; all rows if there are no classes."""
     if not population.has_classes:
@@ -224,6 +252,9 @@ def list_tables(sets: int, seed: int) -> Iterator[tuple[str, list[str], dict[str
     yield "regression", [f"{n:,}" for n in SIZES], _turn(columns)
     columns = [measure_rankings(n, sets, seed) for n in QUERIES]
     yield "ranking, queries", [f"{n:,}" for n in QUERIES], _turn(columns)
+    for shape in SHAPES:
+        columns = [measure(draw_predicted(shape), n, sets, seed) for n in FEW_SIZES]
+        yield f"regression, {shape}", [f"{n:,}" for n in FEW_SIZES], _turn(columns)
 
 
 def _turn(columns: list[dict[str, Cell]]) -> dict[str, list[Cell]]:
@@ -274,8 +305,7 @@ def main() -> None:
     for title, heads, table in list_tables(options.sets, options.seed):
         print(f"\n| {title} | {' | '.join(heads)} |\n| --- |{' ---: |' * len(heads)}")
         for name, cells in table.items():
-            short = name if title.startswith("ranking") else name.partition("(")[0]
-            print(f"| `{short}` | {' | '.join(map(str, cells))} |")
+            print(f"| `{name}` | {' | '.join(map(str, cells))} |")
 
 
 if __name__ == "__main__":

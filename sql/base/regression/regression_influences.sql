@@ -4,7 +4,9 @@ summary: moments of labels and predictions, and the variances of metrics made of
 -- A metric moves by its influence on the mean of all rows if a row's weight grows (Hampel 1974,
 -- doi:10.1080/01621459.1974.10482962). The variance of the metric is the sum of the squared
 -- influences, each times its squared weight, times n / (n - 1) as in R's svymean. Influences are
--- computed row by row: sums of their terms would cancel where predictions are nearly right.
+-- computed row by row: sums of their terms would cancel where predictions are nearly right. The
+-- degrees of freedom follow from the kurtosis k of the influences (Satterthwaite 1946,
+-- doi:10.2307/3002019): a variance of n of them has 2 n / (k - 1).
 SELECT
     slice,
     MAX(weight_of_all) AS total,
@@ -21,20 +23,69 @@ SELECT
         / NULLIF(MAX(weight_of_all) * MAX(weight_of_all), 0) AS factor,
     -- Kish's effective number of rows, (sum w)^2 / sum w^2.
     SUM(weight) * (CAST(SUM(weight) AS DOUBLE) / NULLIF(SUM(squares), 0)) AS effective_rows,
-    -- Kurtosis of labels and of errors.
-    CAST(SUM(weight * POWER(label_deviation, 4)) AS DOUBLE)
-        / NULLIF(MAX(weight_of_all) * POWER(MAX(variance_of_label), 2), 0) AS label_kurtosis,
-    CAST(SUM(weight * POWER(error_deviation, 4)) AS DOUBLE)
-        / NULLIF(MAX(weight_of_all) * POWER(MAX(variance_of_error), 2), 0) AS error_kurtosis,
     SUM(squares * POWER(of_r2, 2)) AS squares_of_r2,
+    2e0 / NULLIF(GREATEST(
+        CAST(SUM(squares * (CAST(squares AS DOUBLE) / NULLIF(n_rows, 0)) * POWER(of_r2, 4)) AS DOUBLE)
+            / NULLIF(POWER(SUM(squares * POWER(of_r2, 2)), 2), 0)
+            - CAST(SUM(squares) AS DOUBLE) / NULLIF(SUM(weight) * SUM(weight), 0),
+        1e-9
+    ), 0) AS degrees_of_r2,
     SUM(squares * POWER(of_explained_variance, 2)) AS squares_of_explained_variance,
+    2e0 / NULLIF(GREATEST(
+        CAST(SUM(squares * (CAST(squares AS DOUBLE) / NULLIF(n_rows, 0)) * POWER(of_explained_variance, 4)) AS DOUBLE)
+            / NULLIF(POWER(SUM(squares * POWER(of_explained_variance, 2)), 2), 0)
+            - CAST(SUM(squares) AS DOUBLE) / NULLIF(SUM(weight) * SUM(weight), 0),
+        1e-9
+    ), 0) AS degrees_of_explained_variance,
     SUM(squares * POWER(of_pearson, 2)) AS squares_of_pearson,
+    2e0 / NULLIF(GREATEST(
+        CAST(SUM(squares * (CAST(squares AS DOUBLE) / NULLIF(n_rows, 0)) * POWER(of_pearson, 4)) AS DOUBLE)
+            / NULLIF(POWER(SUM(squares * POWER(of_pearson, 2)), 2), 0)
+            - CAST(SUM(squares) AS DOUBLE) / NULLIF(SUM(weight) * SUM(weight), 0),
+        1e-9
+    ), 0) AS degrees_of_pearson,
     SUM(squares * POWER(of_concordance, 2)) AS squares_of_concordance,
+    2e0 / NULLIF(GREATEST(
+        CAST(SUM(squares * (CAST(squares AS DOUBLE) / NULLIF(n_rows, 0)) * POWER(of_concordance, 4)) AS DOUBLE)
+            / NULLIF(POWER(SUM(squares * POWER(of_concordance, 2)), 2), 0)
+            - CAST(SUM(squares) AS DOUBLE) / NULLIF(SUM(weight) * SUM(weight), 0),
+        1e-9
+    ), 0) AS degrees_of_concordance,
     SUM(squares * POWER(of_slope, 2)) AS squares_of_slope,
+    2e0 / NULLIF(GREATEST(
+        CAST(SUM(squares * (CAST(squares AS DOUBLE) / NULLIF(n_rows, 0)) * POWER(of_slope, 4)) AS DOUBLE)
+            / NULLIF(POWER(SUM(squares * POWER(of_slope, 2)), 2), 0)
+            - CAST(SUM(squares) AS DOUBLE) / NULLIF(SUM(weight) * SUM(weight), 0),
+        1e-9
+    ), 0) AS degrees_of_slope,
     SUM(squares * POWER(of_intercept, 2)) AS squares_of_intercept,
+    2e0 / NULLIF(GREATEST(
+        CAST(SUM(squares * (CAST(squares AS DOUBLE) / NULLIF(n_rows, 0)) * POWER(of_intercept, 4)) AS DOUBLE)
+            / NULLIF(POWER(SUM(squares * POWER(of_intercept, 2)), 2), 0)
+            - CAST(SUM(squares) AS DOUBLE) / NULLIF(SUM(weight) * SUM(weight), 0),
+        1e-9
+    ), 0) AS degrees_of_intercept,
     SUM(squares * POWER(of_rmse, 2)) AS squares_of_rmse,
+    2e0 / NULLIF(GREATEST(
+        CAST(SUM(squares * (CAST(squares AS DOUBLE) / NULLIF(n_rows, 0)) * POWER(of_rmse, 4)) AS DOUBLE)
+            / NULLIF(POWER(SUM(squares * POWER(of_rmse, 2)), 2), 0)
+            - CAST(SUM(squares) AS DOUBLE) / NULLIF(SUM(weight) * SUM(weight), 0),
+        1e-9
+    ), 0) AS degrees_of_rmse,
     SUM(squares * POWER(of_rmse_by_mean, 2)) AS squares_of_rmse_by_mean,
-    SUM(squares * POWER(of_rmse_by_std, 2)) AS squares_of_rmse_by_std
+    2e0 / NULLIF(GREATEST(
+        CAST(SUM(squares * (CAST(squares AS DOUBLE) / NULLIF(n_rows, 0)) * POWER(of_rmse_by_mean, 4)) AS DOUBLE)
+            / NULLIF(POWER(SUM(squares * POWER(of_rmse_by_mean, 2)), 2), 0)
+            - CAST(SUM(squares) AS DOUBLE) / NULLIF(SUM(weight) * SUM(weight), 0),
+        1e-9
+    ), 0) AS degrees_of_rmse_by_mean,
+    SUM(squares * POWER(of_rmse_by_std, 2)) AS squares_of_rmse_by_std,
+    2e0 / NULLIF(GREATEST(
+        CAST(SUM(squares * (CAST(squares AS DOUBLE) / NULLIF(n_rows, 0)) * POWER(of_rmse_by_std, 4)) AS DOUBLE)
+            / NULLIF(POWER(SUM(squares * POWER(of_rmse_by_std, 2)), 2), 0)
+            - CAST(SUM(squares) AS DOUBLE) / NULLIF(SUM(weight) * SUM(weight), 0),
+        1e-9
+    ), 0) AS degrees_of_rmse_by_std
 FROM (
     SELECT
         slice,

@@ -1,6 +1,7 @@
 """Cases and data sets of regression."""
 
 from collections.abc import Callable
+from decimal import Decimal
 from functools import partial
 from typing import Any
 
@@ -8,10 +9,15 @@ import numpy as np
 import polars as pl
 from scipy.stats import linregress
 from sklearn.linear_model import LinearRegression
-from sklearn.metrics import root_mean_squared_error
+from sklearn.metrics import (
+    mean_absolute_error,
+    root_mean_squared_error,
+    root_mean_squared_log_error,
+)
 from statsmodels.stats.weightstats import DescrStatsW
 
-from tests.support.case import Case, Data, Reference, Rows, header_function
+from tests.support.case import Case, Data, Reference, Rows, decided, header_function
+from tests.support.families.row_losses import allow_power, exact_deviance, where
 
 #: A share of the largest value that is rounding: values that differ by less are equal.
 ROUNDING = 1e-14
@@ -61,9 +67,10 @@ def pearson(rows: Rows) -> float | None:
 def concordance(rows: Rows) -> float | None:
     if is_constant(rows.label) and is_constant(rows.prediction):
         return None
-    moments = describe(rows)
-    (one, both), (_, other) = moments.cov
-    return 2 * both / (one + other + np.subtract(*moments.mean) ** 2)
+    (one, both), (_, other) = describe(rows).cov
+    # Means that are far from 0 would lose digits in their difference.
+    bias = np.average(rows.prediction - rows.label, weights=rows.weight)
+    return 2 * both / (one + other + bias**2)
 
 
 def regress(part: str) -> Reference:
@@ -97,6 +104,77 @@ def std(rows: Rows) -> float:
     return 0 if is_constant(rows.label) else DescrStatsW(rows.label, weights=rows.weight).std
 
 
+def wape(rows: Rows) -> float | None:
+    if not rows.label.any():
+        return None
+    error = mean_absolute_error(rows.label, rows.prediction, sample_weight=rows.weight)
+    return error / np.average(np.abs(rows.label), weights=rows.weight)
+
+
+def percent_bias(rows: Rows) -> float | None:
+    if not rows.label.size or is_zero(total := np.average(rows.label, weights=rows.weight)):
+        return None
+    return 100 * np.average(rows.prediction - rows.label, weights=rows.weight) / total
+
+
+def is_zero(mean_label: float) -> bool:
+    """Whether the mean of the labels of mean 0 is 0 but for rounding; other means are large."""
+    return abs(mean_label) < 1e-12
+
+
+def d2_of_near_labels(rows: Rows, power: float) -> float:
+    """Return D2 where scikit-learn's terms cancel."""
+
+    def lose(means: np.ndarray) -> float:
+        losses = [
+            exact_deviance(Decimal(float(y)), Decimal(float(m)), Decimal(power))
+            for y, m in zip(rows.label, means, strict=True)
+        ]
+        return np.average(np.array(losses, dtype=float), weights=rows.weight)
+
+    constant = np.full(rows.label.shape, np.average(rows.label, weights=rows.weight))
+    return 1 - lose(rows.prediction) / lose(constant)
+
+
+def d2_tweedie(power: float) -> Reference:
+    usual = where(allow_power(power), header_function("d2_tweedie"), power=power)
+
+    def reference(rows: Rows) -> float | None:
+        if len(rows.label) < 2 or is_constant(rows.label):
+            return None
+        if power and np.average(rows.label, weights=rows.weight) <= 0:
+            return None
+        value = usual(rows)
+        if value is None or not power or rows.label.min() < 1e5:
+            return value
+        return d2_of_near_labels(rows, power)
+
+    return reference
+
+
+def quantile_of_errors(q: float) -> Reference:
+    """Return the reference of a quantile: without weights NumPy's, with weights statsmodels'."""
+
+    def reference(rows: Rows) -> float | None:
+        if not rows.label.size:
+            return None
+        errors = np.abs(rows.prediction - rows.label)
+        if (rows.weight == 1).all():
+            return np.quantile(errors, q, method="averaged_inverted_cdf")
+        return DescrStatsW(errors, weights=rows.weight).quantile([q]).iloc[0]
+
+    return reference
+
+
+def median_absolute_error(rows: Rows) -> float | None:
+    return decided("median_absolute_error")(rows) if rows.label.size else None
+
+
+def max_error(rows: Rows) -> float | None:
+    # scikit-learn takes no weights; rows of weight 0 are gone.
+    return header_function("max_error")(rows.label, rows.prediction) if rows.label.size else None
+
+
 CASES: list[Case] = [
     Case("r2", "regression", compare_with("r2")),
     *(Case(f"adjusted_r2(features={k})", "regression", adjusted_r2(k)) for k in (1, 7)),
@@ -112,6 +190,28 @@ CASES: list[Case] = [
         "regression",
         normalized_rmse(lambda rows: np.ptp(rows.label)),
     ),
+    Case("wape", "regression", wape),
+    Case("percent_bias", "regression", percent_bias),
+    Case(
+        "rmsle",
+        "regression",
+        where(lambda rows: (rows.label > -1) & (rows.prediction > -1), root_mean_squared_log_error),
+    ),
+    *(
+        Case(f"d2_tweedie(power={power})", "regression", d2_tweedie(power))
+        for power in (0.0, 1.0, 1.5, 2.0, 3.0, -1.0)
+    ),
+    Case("d2_tweedie(power=0.5)", "regression", lambda rows: None),
+    *(
+        Case(f"d2_pinball(alpha={alpha})", "regression", compare_with("d2_pinball", alpha=alpha))
+        for alpha in (0.5, 0.1, 0.9)
+    ),
+    Case("median_absolute_error", "regression", median_absolute_error),
+    *(
+        Case(f"absolute_error_quantile(q={q})", "regression", quantile_of_errors(q))
+        for q in (0.0, 0.25, 0.9, 1.0)
+    ),
+    Case("max_error", "regression", max_error),
 ]
 
 
@@ -138,6 +238,7 @@ def _create_data() -> list[Data]:
         data("constant labels and weights", rows.with_columns(y=0.1), weight="w"),
         data("constant predictions", rows.with_columns(v=0.7), weight="w"),
         data("two rows", rows.head(2)),
+        data("labels of 0", rows.head(9).with_columns(y=0.0)),
         data("labels of mean 0", rows.head(30).with_columns(y=pl.int_range(30) % 3 - 1)),
         data("far from 0", rows.with_columns(y + 1e6, v + 1e6)),
         data("far from 0 and weighted", rows.with_columns(y + 1e6, v + 1e6), weight="w"),
