@@ -140,9 +140,8 @@ WALKS: Mapping[str, Walk] = {
     "TREC run": Walk(
         "A TREC run and its qrels",
         "bm25.run",
-        (f'{_RUN} -m ndcg -m "ndcg(k=10)"',),
+        (f"{_RUN} -m ndcg@10 -m map -m precision@10 -m mrr",),
         report=_RUN,
-        later="MAP, P@10 and MRR",
     ),
     "top-k lists": Walk(
         "A list of recommended items and a list of bought items in each row",
