@@ -25,8 +25,8 @@ def parse_call(text: str) -> tuple[str, dict[str, object]]:
 
     Examples
     --------
-    >>> parse_call("map(normalize='k')@10")
-    ('map@', {'normalize': 'k', 'k': 10})
+    >>> parse_call("map@10(normalize='k')") == parse_call("map(normalize='k')@10")
+    True
     """
     advice = "write it as f1 or f_beta(beta=2)"
     if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -39,11 +39,14 @@ def parse_call(text: str) -> tuple[str, dict[str, object]]:
                 "(-m roc_auc -m log_loss)"
             )
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
-            advice = "a number of places follows @, as in ndcg@10"
-            name, values = parse_call(ast.unparse(node.left))
-            places = ast.literal_eval(node.right)
-            if type(places) is int and "k" not in values and CUTOFF not in name:
-                return name + CUTOFF, {**values, "k": places}
+            advice = "a number of places follows @, as in ndcg@10 or ndcg@10(empty=0)"
+            call, places = node.left, node.right
+            if isinstance(places, ast.Call) and isinstance(call, ast.Name):
+                call, places = ast.Call(call, places.args, places.keywords), places.func
+            name, values = parse_call(ast.unparse(call))
+            k = ast.literal_eval(places)
+            if type(k) is int and "k" not in values and CUTOFF not in name:
+                return name + CUTOFF, {**values, "k": k}
         if isinstance(node, ast.Name):
             return node.id, {}
         if (
