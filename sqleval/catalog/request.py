@@ -259,6 +259,8 @@ def _check_average(
     per_class, is_ovo = relation.takes_average(task), multi_class == "ovo"
     ways = ", ".join(f"task={each!r} (--task {each})" for each in relation.tasks)
     named = f"the task: {ways}" if relation.has_labels else "value=COLUMN (--value COLUMN)"
+    if relation.has_values and relation.has_labels and TASKS[task].has_one_score:
+        named += ", with prediction= (--prediction) instead of score="
     refusals = (
         (across and not several and not folds,
             f"{name} averages over several matrices: give over=, or several classes"),

@@ -352,7 +352,7 @@ class Builder:
             if role in self.binding.further:
                 raise RequestError(f"{relation.name} of a class cannot read {name_argument(role)}=")
             has_score = self.binding.has_values and self.binding.has_score
-            advice = "; a regression has predicted values, and no score=" if has_score else ""
+            advice = "; give prediction= (--prediction) instead of score=" if has_score else ""
             raise RequestError(f"{name_argument(role)}= is needed and not given{advice}")
 
     def _place_contract(self, name: str) -> str:

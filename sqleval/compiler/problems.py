@@ -120,15 +120,15 @@ def _check_two_values(binding: Binding, role: str) -> list[Case]:
     zeros, others = (_aggregate(binding, "SUM", f"{role}_{name}") for name in ("zeros", "others"))
     low = _aggregate(binding, "MIN", f"{role}_low")
     must = f"{what} must hold 0 and 1 (or -1 and 1)"
-    advice = f"; positive= (--positive) names the positive value of two, {_SEVERAL}"
+    advice = f"positive= (--positive) names the positive value of two, {_SEVERAL}"
     if is_float(column.type) and "score" in binding.role:
-        advice += ", prediction= (--prediction) instead of score= evaluates a regression"
+        advice = f"prediction= (--prediction) instead of score= evaluates a regression, {advice}"
     other = _aggregate(binding, "MAX", f"{role}_other")
     share = _write_share(binding, f"{role}_others", role)
     several = concatenate(
-        f"{must}; another value, such as ", (other,), ", is in ", share, advice
+        f"{must}; another value, such as ", (other,), ", is in ", share, f"; {advice}"
     )  # fmt: skip
-    both = concatenate(f"{must}; it holds 0 and -1{advice}")
+    both = concatenate(f"{must}; it holds 0 and -1; {advice}")
     return [(f"{others} > 0", several), (f"{low} = -1 AND {zeros} > 0", both)]
 
 

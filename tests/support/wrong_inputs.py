@@ -168,7 +168,7 @@ VALUES = [
           f"label='y' must hold 0 and 1 (or -1 and 1); it holds 0 and -1{TWO}"),
     Wrong(instead(y=[0.0, 0.5, 1.0, 1.0]), "collect", DataError,
           "label='y' must hold 0 and 1 (or -1 and 1); another value, such as 0.5, is in 1 of 4 rows"
-          f"{TWO}"),
+          "; prediction= (--prediction) instead of score= evaluates a regression, positive= "),
     Wrong(instead(y=[5, 5, 5, 5]), "collect", DataError, "such as 5, is in 4 of 4 rows"),
     Wrong({"label": "k", "positive": 1}, "collect", DataError,
           f"label='k' holds 0 and 2 beside positive=1: is that spelled as in the data? {SEVERAL}"),
