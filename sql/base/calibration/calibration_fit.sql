@@ -1,0 +1,132 @@
+/*
+summary: >-
+  logistic regression of the label on the logit of the score, by Newton's steps; the sums of the last
+  step give the variance of the slope
+repeat: 20
+unbinned: always
+*/
+WITH start AS (
+    -- Newton's steps from slope 0 converge: of 6,000 random samples none needed more than 15. A
+    -- slope of infinity has no maximum to converge to.
+    SELECT
+        slice,
+        mean_logit,
+        CASE
+            WHEN
+                has_none = 0
+                AND highest_negative > lowest_positive
+                AND highest_positive > lowest_negative
+            THEN LN(CAST(total_positives AS DOUBLE) / NULLIF(total_negatives, 0))
+        END AS centre,
+        0e0 AS slope,
+        0e0 AS last_step,
+        0e0 AS information,
+        0e0 AS squared_information
+    FROM logit_totals
+),
+steps AS (
+    SELECT
+        slice,
+        mean_logit,
+        last_centre + CAST(second * residual - first * slope_residual AS DOUBLE)
+            / NULLIF(determinant, 0) AS centre,
+        last_slope + CAST(total * slope_residual - first * residual AS DOUBLE)
+            / NULLIF(determinant, 0) AS slope,
+        CAST(ABS(total * slope_residual - first * residual) AS DOUBLE) / NULLIF(determinant, 0) AS last_step,
+        CAST(determinant AS DOUBLE) / NULLIF(total, 0) AS information,
+        second_squares - 2e0 * centroid * first_squares + centroid * centroid * total_squares
+            AS squared_information
+    FROM (
+        SELECT
+            slice,
+            mean_logit,
+            last_centre,
+            last_slope,
+            residual,
+            slope_residual,
+            total,
+            first,
+            second,
+            total * second - first * first AS determinant,
+            CAST(first AS DOUBLE) / NULLIF(total, 0) AS centroid,
+            total_squares,
+            first_squares,
+            second_squares
+        FROM (
+            SELECT
+                slice,
+                mean_logit,
+                last_centre,
+                last_slope,
+                SUM(positives * miss - negatives * hit) AS residual,
+                SUM((positives * miss - negatives * hit) * x) AS slope_residual,
+                SUM((positives + negatives) * miss * hit) AS total,
+                SUM((positives + negatives) * miss * hit * x) AS first,
+                SUM((positives + negatives) * miss * hit * x * x) AS second,
+                SUM(squares * miss * hit) AS total_squares,
+                SUM(squares * miss * hit * x) AS first_squares,
+                SUM(squares * miss * hit * x * x) AS second_squares
+            FROM (
+                SELECT
+                    slice,
+                    mean_logit,
+                    last_centre,
+                    last_slope,
+                    positives,
+                    negatives,
+                    squares,
+                    x,
+                    -- The smaller of two probabilities is not 1 minus the other, which is rounded.
+                    CAST(CASE WHEN is_above = 1 THEN 1e0 ELSE odds END AS DOUBLE)
+                        / NULLIF(1e0 + odds, 0) AS hit,
+                    CAST(CASE WHEN is_above = 1 THEN odds ELSE 1e0 END AS DOUBLE)
+                        / NULLIF(1e0 + odds, 0) AS miss
+                FROM (
+                    SELECT
+                        fit.slice,
+                        fit.mean_logit,
+                        fit.centre AS last_centre,
+                        fit.slope AS last_slope,
+                        logits.positives,
+                        logits.negatives,
+                        logits.positive_squares + logits.negative_squares AS squares,
+                        logits.logit - fit.mean_logit AS x,
+                        CASE
+                            WHEN fit.centre + fit.slope * (logits.logit - fit.mean_logit) > 0
+                            THEN 1
+                            ELSE 0
+                        END AS is_above,
+                        -- Some engines raise an error where EXP is below the least DOUBLE.
+                        EXP(-LEAST(
+                            ABS(fit.centre + fit.slope * (logits.logit - fit.mean_logit)),
+                            7e2
+                        )) AS odds
+                    FROM start AS fit
+                    JOIN logits USING (slice)
+                ) AS odds_of_rows
+            ) AS fitted
+            GROUP BY
+                slice,
+                mean_logit,
+                last_centre,
+                last_slope
+        ) AS sums
+    ) AS solved
+)
+SELECT
+    fit.slice,
+    CASE
+        WHEN fit.last_step <= 1e-9 * GREATEST(ABS(fit.slope), 1e0) THEN fit.slope
+    END AS fitted_slope,
+    SQRT(fit.squared_information) / NULLIF(fit.information, 0) AS slope_error,
+    logit_totals.total_positives,
+    logit_totals.total_negatives,
+    logit_totals.total_positive_squares,
+    logit_totals.total_negative_squares,
+    logit_totals.has_none,
+    logit_totals.lowest_positive,
+    logit_totals.highest_positive,
+    logit_totals.lowest_negative,
+    logit_totals.highest_negative
+FROM steps AS fit
+JOIN logit_totals USING (slice)

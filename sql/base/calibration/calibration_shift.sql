@@ -1,0 +1,81 @@
+/*
+summary: >-
+  logistic regression of the label on a constant, with the logit of the score as offset, by Newton's
+  steps; the sums of the last step give the variance of the constant
+repeat: 25
+unbinned: always
+*/
+WITH start AS (
+    -- From the difference between the logits of the observed and of the expected share, a root is
+    -- found in 5 steps, and in 25 if the mean of few, extreme probabilities is far from it.
+    SELECT
+        slice,
+        CASE
+            WHEN has_none = 0 AND total_positives > 0 AND total_negatives > 0
+            THEN LN(
+                CAST(total_positives AS DOUBLE) / NULLIF(total_negatives, 0)
+                / NULLIF(CAST(expected AS DOUBLE) / NULLIF(unexpected, 0), 0)
+            )
+        END AS shift,
+        0e0 AS last_step,
+        0e0 AS information,
+        0e0 AS squared_information
+    FROM logit_totals
+),
+steps AS (
+    SELECT
+        slice,
+        -- Longer steps may lead from one flat end of the likelihood to the other.
+        last_shift + LEAST(GREATEST(CAST(residual AS DOUBLE) / NULLIF(total, 0), -2e0), 2e0) AS shift,
+        ABS(CAST(residual AS DOUBLE) / NULLIF(total, 0)) AS last_step,
+        total AS information,
+        total_squares AS squared_information
+    FROM (
+        SELECT
+            slice,
+            last_shift,
+            SUM(positives * miss - negatives * hit) AS residual,
+            SUM((positives + negatives) * miss * hit) AS total,
+            SUM(squares * miss * hit) AS total_squares
+        FROM (
+            SELECT
+                slice,
+                last_shift,
+                positives,
+                negatives,
+                squares,
+                -- The smaller of two probabilities is not 1 minus the other, which is rounded.
+                CAST(CASE WHEN is_above = 1 THEN 1e0 ELSE odds END AS DOUBLE)
+                        / NULLIF(1e0 + odds, 0) AS hit,
+                CAST(CASE WHEN is_above = 1 THEN odds ELSE 1e0 END AS DOUBLE)
+                        / NULLIF(1e0 + odds, 0) AS miss
+            FROM (
+                SELECT
+                    fit.slice,
+                    fit.shift AS last_shift,
+                    logits.positives,
+                    logits.negatives,
+                    logits.positive_squares + logits.negative_squares AS squares,
+                    CASE WHEN fit.shift + logits.logit > 0 THEN 1 ELSE 0 END AS is_above,
+                    -- Some engines raise an error where EXP is below the least DOUBLE.
+                    EXP(-LEAST(ABS(fit.shift + logits.logit), 7e2)) AS odds
+                FROM start AS fit
+                JOIN logits USING (slice)
+            ) AS odds_of_rows
+        ) AS fitted
+        GROUP BY
+            slice,
+            last_shift
+    ) AS solved
+)
+SELECT
+    fit.slice,
+    CASE WHEN fit.last_step <= 1e-9 THEN fit.shift END AS fitted_shift,
+    SQRT(fit.squared_information) / NULLIF(fit.information, 0) AS shift_error,
+    logit_totals.total_positives,
+    logit_totals.total_negatives,
+    logit_totals.total_positive_squares,
+    logit_totals.total_negative_squares,
+    logit_totals.has_none
+FROM steps AS fit
+JOIN logit_totals USING (slice)
