@@ -24,6 +24,12 @@ CONTRACT: Mapping[str, frozenset[str]] = {
     ROW_VALUES: frozenset(
         {"slice", "row_value", "row_value_centre", "row_value_variance", "is_undefined", *WEIGHTS}
     ),
+    "label_scores": frozenset(
+        {"slice", "label", "score", "top_score", "is_top", "higher", "tied", *WEIGHTS}
+    ),
+    "cumulative_scores": frozenset(
+        {"slice", "place", "n_classes", "reached", "is_reached", *WEIGHTS}
+    ),
     # The units that a split assigns: rows, or groups of rows. Their ``slice`` is their key.
     "units": frozenset({"slice", "text", "stratum", "members", "time"}),
     # All combinations of units that are left out together: the place of each unit.

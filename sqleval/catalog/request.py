@@ -366,8 +366,16 @@ def parse_table(text: str, task: str, catalogue: Catalogue | None = None) -> Req
     is_metric = name in catalogue.names and catalogue.get(name).kind == "metric"
     if not is_metric and (full := _find_curve_name(name, catalogue)) is not None:
         return parse_curve(full, values, task, catalogue)
-    if name != "confusion":
-        return None
+    return parse_confusion(values, catalogue) if name == "confusion" else None
+
+
+#: The files of the confusion table.
+TABLES = ("confusion", "confusion_shares")
+
+
+def parse_confusion(values: Mapping[str, object], catalogue: Catalogue) -> Request:
+    """Return the request for the confusion table; with ``normalize``, it has shares."""
+    name = TABLES[1] if "normalize" in values else TABLES[0]
     return Request(name, check_parameters(name, values, catalogue), catalogue=catalogue)
 
 

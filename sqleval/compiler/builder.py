@@ -16,7 +16,7 @@ from sqleval.common.sql_text import Value
 from sqleval.compiler import bin_rows
 from sqleval.compiler.bins import Bins, check_file_allows_bins
 from sqleval.compiler.buckets import Buckets
-from sqleval.compiler.classes import write_class_scores, write_param_rows
+from sqleval.compiler.classes import CLASS_RELATIONS, write_param_rows
 from sqleval.compiler.problems import DomainChecks
 from sqleval.compiler.reducers import write_pooled
 from sqleval.compiler.rewrite import FileText, MetricText, Place, write_file, write_metric
@@ -356,10 +356,10 @@ class Builder:
             raise RequestError(f"{name_argument(role)}= is needed and not given{advice}")
 
     def _place_contract(self, name: str) -> str:
-        if name == "class_scores" and name not in self.ctes:
+        if name in CLASS_RELATIONS and name not in self.ctes:
             if not self.binding.classes:
                 raise RequestError(_PER_CLASS)
-            sql = write_class_scores(self.binding, self.relations.buckets)
+            sql = CLASS_RELATIONS[name](self.binding, self.relations.buckets)
             self.add_cte(name, sql, "NOT MATERIALIZED")
         return name
 

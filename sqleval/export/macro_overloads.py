@@ -336,7 +336,7 @@ def _list_evaluate_overloads(writer: _Writer) -> Iterator[str]:
 def write_macros() -> tuple[Mapping[str, str], Mapping[str, tuple[str, ...]]]:
     """Return the macros of the files, and the overloads of each public macro, by name."""
     writer = _Writer()
-    files = [*builtin().relations("metric", "curve"), builtin().get("confusion")]
+    files = [*builtin().relations("metric", "curve"), *map(builtin().get, request.TABLES)]
     macros = {"evaluate": tuple(_list_evaluate_overloads(writer))}
     macros |= {relation.name: tuple(_list_overloads(writer, relation)) for relation in files}
     return writer.files, {name: overloads for name, overloads in macros.items() if overloads}

@@ -80,23 +80,30 @@ def curve(
     return _evaluate_bands(bound, curve_request, bins, ci, replicates, seed, cluster)
 
 
-def confusion(bound: Bound, *, threshold: float | None = None) -> pl.LazyFrame:
+def confusion(
+    bound: Bound, *, threshold: float | None = None, normalize: str | None = None
+) -> pl.LazyFrame:
     """Return the number of rows for each label and prediction.
 
     Parameters
     ----------
     threshold : float, optional
         Overrides the threshold given to `scan`.
+    normalize : {"true", "pred", "all"}, optional
+        Adds the column ``share``: of the rows with the same label, of those with the same
+        prediction, or of all rows of the slice, as in `sklearn.metrics.confusion_matrix`.
 
     Returns
     -------
     polars.LazyFrame
-        The slice keys, ``label``, ``prediction`` and ``n`` (a count, or a sum of weights).
+        The slice keys, ``label``, ``prediction`` and ``n`` (a count, or a sum of weights), and with
+        ``normalize`` the ``share``, which is NULL if the rows have no weight.
 
     Raises
     ------
     RequestError
-        If the predictions are not classes, or the threshold is not a number.
+        If the predictions are not classes, the threshold is not a number, or ``normalize`` is none
+        of the three.
     DataError
         On ``collect``, for missing values, or scores outside 0 .. 1 without a threshold.
 
@@ -106,6 +113,9 @@ def confusion(bound: Bound, *, threshold: float | None = None) -> pl.LazyFrame:
     >>> df = pl.DataFrame({"y": [0, 0, 1, 1], "p": [0.1, 0.4, 0.35, 0.8]})
     >>> sqleval.scan(df, label="y", score="p").confusion().collect().rows()
     [(0, 0, 2), (1, 0, 1), (1, 1, 1)]
+    >>> shares = sqleval.scan(df, label="y", score="p").confusion(normalize="true").collect()
+    >>> shares["share"].to_list()
+    [1.0, 0.5, 0.5]
     """
     threshold = convert_scalar(threshold)
     check_threshold(threshold)
@@ -114,9 +124,9 @@ def confusion(bound: Bound, *, threshold: float | None = None) -> pl.LazyFrame:
             f"confusion() needs classes, but the task is {bound.binding.task!r}; "
             "task='multiclass' (--task multiclass) takes numbers as classes"
         )
-    parameters = () if threshold is None else (("threshold", float(threshold)),)
-    confusion = request.Request("confusion", parameters, catalogue=bound.catalogue)
-    return evaluate_curve(bound, confusion)
+    given = {"threshold": threshold, "normalize": normalize}
+    values = {name: value for name, value in given.items() if value is not None}
+    return evaluate_curve(bound, request.parse_confusion(values, bound.catalogue))
 
 
 def _parse_curve(

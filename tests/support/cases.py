@@ -367,7 +367,6 @@ CASES: list[Case] = [
         for name in ("brier_reliability", "brier_resolution")
         for given, bins in (("", None), ("bins=10", 10), ("bins=3", 3))
     ),
-    Case("brier_skill_score", "binary", ref.brier_skill_score),
     Case("brier_uncertainty", "binary", ref.brier_uncertainty),
     Case("normalized_entropy", "binary", ref.normalized_entropy),
     # Classification, two classes.

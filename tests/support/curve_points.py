@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from sklearn.metrics import classification_report, precision_recall_curve, roc_curve
+from statsmodels.stats.proportion import proportion_confint
 
 from tests.support import references as ref
 from tests.support.cases import DATA, Data, Kind, Rows, drawn, stack
@@ -136,6 +137,18 @@ def bins_of(bins: int, strategy: str) -> Points:
     return lambda rows: ref.calibration_curve(rows, bins, strategy)
 
 
+def expected_observed(bins: int) -> Points:
+    def points(rows: Rows) -> np.ndarray:
+        number, predicted, share, n = ref.calibration_curve(rows, bins, "quantile").T
+        low, high = proportion_confint(share * n, n, method="wilson")
+        with np.errstate(divide="ignore", invalid="ignore"):
+            limits = predicted / high, np.where(share > 0, predicted / low, NAN)
+            ratio = np.where(share > 0, predicted / share, NAN)
+        return np.column_stack([number, n, share * n, predicted * n, ratio, *limits])
+
+    return points
+
+
 def report(rows: Rows) -> np.ndarray:
     """Return scikit-learn's report as (class, precision, recall, f1, support, predictions)."""
     table = classification_report(
@@ -193,6 +206,12 @@ CURVES = [
         Curve(f"calibration_curve(bins={bins}, strategy='{how}')", BINS, bins_of(bins, how), True)
         # scikit-learn rounds thirds of a rank, so that a row on a quantile may fall on either side.
         for bins, how in ((10, "uniform"), (4, "quantile"))
+    ),
+    Curve(
+        "expected_observed(bins=4)",
+        ("bin", "n", "observed", "expected", "ratio", "ratio_low", "ratio_high"),
+        expected_observed(4),
+        True,
     ),
     Curve(
         "classification_report",
