@@ -3,8 +3,8 @@ summary: standard error of kappa by the delta method, linearised for weights
 */
 SELECT
     slice,
-    -- Fleiss, Cohen and Everitt (1969), doi:10.1037/h0028106: 1 - kappa is the mean distance divided
-    -- by the one expected by chance. Linearised for weights.
+    -- Fleiss, Cohen and Everitt (1969), doi:10.1037/h0028106: 1 - kappa is the mean distance
+    -- divided by the one expected by chance. Linearised for weights.
     SQRT(SUM(n_squares * POWER(
         CAST(
             distance - observed

@@ -13,8 +13,8 @@ SELECT
     predicted,
     total,
     n_classes,
-    -- Means of the distances |i - j| and (i - j)^2 over j, from cumulative sums; without weights the
-    -- distance of two classes is 1.
+    -- Means of the distances |i - j| and (i - j)^2 over j, from cumulative sums; without weights=
+    -- the distance of two classes is 1.
     CAST(CASE
         WHEN $weights = 'linear'
         THEN place * (2e0 * predicted_so_far - total) - 2e0 * predicted_places_so_far

@@ -104,6 +104,8 @@ def list_inputs() -> Iterator[Input]:
     averages = [f"{name}(average='macro')" for name in _AVERAGED]
     averages += [f"{name}(average='weighted')" for name in ("f1", "roc_auc")]
     averages += [f"{name}(average='macro', multi_class='ovo')" for name in ("f1", "roc_auc")]
+    averages += ["ranked_probability_score(normalize=False)"]
+    averages += ["top_label_calibration_error(norm='l2')", "cohen_kappa(weights='quadratic')"]
     # This threshold lies within a bin of a state.
     inside = [f"{name}(threshold=0.37)" for name in ("f1", "accuracy")]
     binary = {"label": "label", "score": "score", "by": ["seg"]}
