@@ -1,5 +1,5 @@
 /*
-summary: standard error of the slope from the information matrix, linearised for weights
+summary: standard error of the slope by the sandwich of the information and the squared residuals
 */
 SELECT
     slice,

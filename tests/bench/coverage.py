@@ -36,6 +36,7 @@ BINARY = [
     "misclassification_cost(cost_matrix={0: {1: 1}, 1: {0: 5}})",
     "roc_auc", "gini", "average_precision", "pr_auc_trapezoid", "pr_auc_interpolated",
     "brier_score", "log_loss", "normalized_entropy", "pcoc",
+    "logistic_calibration_slope", "logistic_calibration_intercept",
 ]  # fmt: skip
 #: Metrics whose interval comes from the bootstrap, and the rows and prevalence of their samples.
 #: Nearly all samples have 20 positives.
@@ -64,7 +65,11 @@ PREDICTED = [
     "poisson_deviance", "gamma_deviance", "tweedie_deviance(power=1.5)",
 ]  # fmt: skip
 SHAPES = ("normal", "heteroscedastic", "heavy tails")
-CLASSES = ["accuracy", "balanced_accuracy", "matthews_corrcoef", "cohen_kappa"]
+CLASSES = [
+    "accuracy", "balanced_accuracy", "matthews_corrcoef", "cohen_kappa",
+    "cohen_kappa(weights='linear')", "cohen_kappa(weights='quadratic')",
+]  # fmt: skip
+SCORED_CLASSES = ["top_k_accuracy(k=1)", "top_k_accuracy(k=2)"]
 
 
 class Population(NamedTuple):
@@ -108,6 +113,17 @@ def draw_classes(prevalence: float) -> Population:
     rows = pl.DataFrame({"y": np.repeat(names, 3), "c": np.tile(names, 3)})
     share = (actual[:, None] * given).ravel()
     return Population(rows, share, {"label": "y", "prediction": "c"}, CLASSES)
+
+
+def draw_class_scores(points: int) -> Population:
+    """Return scores of four classes with ties, as tenths; the label follows them."""
+    rng = np.random.default_rng(3)
+    scores = rng.multinomial(10, [0.25] * 4, size=points) / 10
+    label = [int(rng.choice(4, p=(row + 0.1) / 1.4)) for row in scores]
+    columns = {f"p{i}": scores[:, i] for i in range(4)}
+    rows = pl.DataFrame({"y": label, **columns})
+    roles = {"label": "y", "score": {i: f"p{i}" for i in range(4)}, "task": "multiclass"}
+    return Population(rows, np.full(points, 1 / points), roles, SCORED_CLASSES)
 
 
 def draw_errors(points: int) -> Population:
@@ -248,6 +264,8 @@ def list_tables(sets: int, seed: int) -> Iterator[tuple[str, list[str], dict[str
         yield f"two classes, {kind} scores", heads, _turn(columns)
     columns = [measure(draw_classes(p), n, sets, seed) for n in SIZES for p in PREVALENCES]
     yield "three classes", heads, _turn(columns)
+    columns = [measure(draw_class_scores(POINTS["continuous"]), n, sets, seed) for n in SIZES]
+    yield "scores of four classes", [f"{n:,}" for n in SIZES], _turn(columns)
     columns = [measure(draw_errors(POINTS["continuous"]), n, sets, seed) for n in SIZES]
     yield "regression", [f"{n:,}" for n in SIZES], _turn(columns)
     columns = [measure_rankings(n, sets, seed) for n in QUERIES]

@@ -1,7 +1,7 @@
 /*
 summary: >-
   logistic regression of the label on the logit of the score, by Newton's steps; the sums of the last
-  step give the variance of the slope
+  step give the variance of the slope, also if the fitted line is not the true one
 repeat: 20
 unbinned: always
 */
@@ -63,9 +63,9 @@ steps AS (
                 SUM((positives + negatives) * miss * hit) AS total,
                 SUM((positives + negatives) * miss * hit * x) AS first,
                 SUM((positives + negatives) * miss * hit * x * x) AS second,
-                SUM(squares * miss * hit) AS total_squares,
-                SUM(squares * miss * hit * x) AS first_squares,
-                SUM(squares * miss * hit * x * x) AS second_squares
+                SUM((positive_squares * miss * miss + negative_squares * hit * hit)) AS total_squares,
+                SUM((positive_squares * miss * miss + negative_squares * hit * hit) * x) AS first_squares,
+                SUM((positive_squares * miss * miss + negative_squares * hit * hit) * x * x) AS second_squares
             FROM (
                 SELECT
                     slice,
@@ -74,7 +74,8 @@ steps AS (
                     last_slope,
                     positives,
                     negatives,
-                    squares,
+                    positive_squares,
+                    negative_squares,
                     x,
                     -- The smaller of two probabilities is not 1 minus the other, which is rounded.
                     CAST(CASE WHEN is_above = 1 THEN 1e0 ELSE odds END AS DOUBLE)
@@ -89,7 +90,8 @@ steps AS (
                         fit.slope AS last_slope,
                         logits.positives,
                         logits.negatives,
-                        logits.positive_squares + logits.negative_squares AS squares,
+                        logits.positive_squares,
+                        logits.negative_squares,
                         logits.logit - fit.mean_logit AS x,
                         CASE
                             WHEN fit.centre + fit.slope * (logits.logit - fit.mean_logit) > 0

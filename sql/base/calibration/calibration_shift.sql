@@ -1,7 +1,7 @@
 /*
 summary: >-
   logistic regression of the label on a constant, with the logit of the score as offset, by Newton's
-  steps; the sums of the last step give the variance of the constant
+  steps; the sums of the last step give the variance of the constant, also if the slope is not 1
 repeat: 25
 unbinned: always
 */
@@ -36,14 +36,15 @@ steps AS (
             last_shift,
             SUM(positives * miss - negatives * hit) AS residual,
             SUM((positives + negatives) * miss * hit) AS total,
-            SUM(squares * miss * hit) AS total_squares
+            SUM(positive_squares * miss * miss + negative_squares * hit * hit) AS total_squares
         FROM (
             SELECT
                 slice,
                 last_shift,
                 positives,
                 negatives,
-                squares,
+                positive_squares,
+                negative_squares,
                 -- The smaller of two probabilities is not 1 minus the other, which is rounded.
                 CAST(CASE WHEN is_above = 1 THEN 1e0 ELSE odds END AS DOUBLE)
                         / NULLIF(1e0 + odds, 0) AS hit,
@@ -55,7 +56,8 @@ steps AS (
                     fit.shift AS last_shift,
                     logits.positives,
                     logits.negatives,
-                    logits.positive_squares + logits.negative_squares AS squares,
+                    logits.positive_squares,
+                    logits.negative_squares,
                     CASE WHEN fit.shift + logits.logit > 0 THEN 1 ELSE 0 END AS is_above,
                     -- Some engines raise an error where EXP is below the least DOUBLE.
                     EXP(-LEAST(ABS(fit.shift + logits.logit), 7e2)) AS odds

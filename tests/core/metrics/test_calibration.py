@@ -32,7 +32,7 @@ def fit(rows: pl.DataFrame, metric: str) -> tuple[float, float]:
         sm.add_constant(x) if has_slope else np.ones(len(x)),
         family=sm.families.Binomial(),
         offset=None if has_slope else x,
-    ).fit(tol=1e-14)
+    ).fit(tol=1e-14, cov_type="HC0")
     return model.params[-1], model.bse[-1]
 
 
