@@ -136,7 +136,7 @@ TASKS: dict[str, TaskFacts] = {
     "regression": TaskFacts(
         has_values=True,
         metrics=("regression",),
-        defaults=("mse", "rmse", "mae"),
+        defaults=("r2", "mae", "rmse", "mape", "mean_error"),
         headline="rmse",
         unscored_curves=(
             "predicted_vs_actual", "residuals", "residual_histogram", "error_by_quantile",
@@ -148,7 +148,7 @@ TASKS: dict[str, TaskFacts] = {
         may_be_null=frozenset({"label", "score"}),
         role="query",
         metrics=("ranking",),
-        scored_defaults=("ndcg", "ndcg(k=10)"),
+        scored_defaults=("ndcg", "map", "mrr", "recall_at_k(k=10)"),
     ),
     "value": TaskFacts(
         has_values=True,
@@ -174,7 +174,10 @@ def list_kinds() -> tuple[str, ...]:
 
 
 #: Tasks of the catalogue's groups, where the header key ``task`` has other words.
-_GROUPS = {"two classes": "binary", "classes": "any classes", "several classes": "multiclass"}
+_GROUPS = {
+    "two classes": "binary", "classes": "any classes", "several classes": "multiclass",
+    "many labels": "multilabel",
+}  # fmt: skip
 
 
 def name_group(kind: str) -> str:

@@ -140,7 +140,7 @@ DISAGREEMENTS = (
             "Spark: the smaller of k and the relevant items": 0.5556,
             "torchmetrics: the relevant items among the first k": 0.8333,
         },
-        "trec_eval; `normalize='k'` and `normalize='retrieved'` give the others",
+        "trec_eval; `normalize='k'` gives Spark's",
     ),
     (
         "Ranking",
