@@ -10,28 +10,45 @@ weights: frequency
 units: runs
 since: 0.2.0
 */
+-- Both rates meet between the last point with fpr < 1 - tpr and the first one after it.
 SELECT
     slice,
-    -- Each row is a line from (fp - negatives, tp - positives) to (fp, tp). Lines before the
-    -- crossing end below its false positive rate, so that the largest end is the crossing.
-    CAST(MAX(CASE
-        WHEN CAST(fp - negatives AS DOUBLE) * total_positives
-            <= CAST(total_positives - tp + positives AS DOUBLE) * total_negatives
-            THEN fp - negatives + negatives * LEAST(
-                1e0,
-                (
-                    CAST(total_positives - tp + positives AS DOUBLE) * total_negatives
-                    - CAST(fp - negatives AS DOUBLE) * total_positives
-                ) / NULLIF(
-                    CAST(negatives AS DOUBLE) * total_positives
-                    + CAST(positives AS DOUBLE) * total_negatives,
-                    0
-                )
+    (
+        CAST(fp_before AS DOUBLE)
+        + (fp_after - fp_before) * (
+            (
+                CAST(positives - tp_before AS DOUBLE) * negatives
+                - CAST(fp_before AS DOUBLE) * positives
+            ) / NULLIF(
+                CAST(tp_after - tp_before AS DOUBLE) * negatives
+                + CAST(fp_after - fp_before AS DOUBLE) * positives,
+                0
             )
-    END) AS DOUBLE) / NULLIF(MAX(total_negatives), 0) AS value,
+        )
+    ) / NULLIF(negatives, 0) AS value,
     CASE
-        WHEN COALESCE(SUM(positives), 0) = 0 THEN 'no positive labels'
-        WHEN SUM(negatives) = 0 THEN 'no negative labels'
+        WHEN COALESCE(positives, 0) = 0 THEN 'no positive labels'
+        WHEN negatives = 0 THEN 'no negative labels'
     END AS note
-FROM cutoffs
-GROUP BY slice
+FROM (
+    SELECT
+        slice,
+        MAX(total_positives) AS positives,
+        MAX(total_negatives) AS negatives,
+        MAX(CASE WHEN is_after THEN 0 ELSE tp END) AS tp_before,
+        MAX(CASE WHEN is_after THEN 0 ELSE fp END) AS fp_before,
+        MIN(CASE WHEN is_after THEN tp END) AS tp_after,
+        MIN(CASE WHEN is_after THEN fp END) AS fp_after
+    FROM (
+        SELECT
+            slice,
+            tp,
+            fp,
+            total_positives,
+            total_negatives,
+            CAST(fp AS DOUBLE) * total_positives
+                >= CAST(total_positives - tp AS DOUBLE) * total_negatives AS is_after
+        FROM cutoffs
+    ) AS points
+    GROUP BY slice
+) AS neighbours

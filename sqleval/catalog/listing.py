@@ -120,8 +120,8 @@ def metrics(sql: str | Path | None = None) -> Listing:
     Examples
     --------
     >>> import sqleval
-    >>> [row["name"] for row in sqleval.metrics() if row["family"] == "ranking"]
-    ['ndcg']
+    >>> [row["name"] for row in sqleval.metrics() if row["family"] == "value"]
+    ['count', 'mean', 'median', 'quantile', 'share', 'sum']
     """
     catalogue = builtin() if sql is None else Catalogue(*builtin().folders, sql)
     return Listing(describe(each, catalogue) for each in catalogue.relations("metric", "curve"))

@@ -71,22 +71,16 @@ REQUESTS: Mapping[str, str] = {
     "mean reciprocal rank with ties": "mrr",
     "distance to the ideal point of the ROC curve": "roc_distance",
 }
+#: Cases that others define in another way (docs/guide/whom-we-follow.md), and our value.
+DIFFERING: Mapping[str, float] = {
+    # The mean of both rates at the point where they are closest; ours is where lines cross.
+    "equal error rate of label 2": 0.25,
+}
 #: Cases whose metric does not exist yet; to be empty.
 WAITING: tuple[str, ...] = (
     "kendall, no ties",
     "index of ideality of correlation, weights",
     "percent bias",
-    "spark multi-label subset_accuracy {}",
-    "spark multi-label precision {'average': 'samples'}",
-    "spark multi-label f1 {'average': 'samples'}",
-    "spark multi-label precision {'average': 'micro'}",
-    "spark multi-label recall {'average': 'micro'}",
-    "spark multi-label f1 {'average': None, 'class': 0}",
-    "coverage error, guide",
-    "label_ranking_average_precision, ties, a row without and one with all labels",
-    "label_ranking_loss, ties, a row without and one with all labels",
-    "equal error rate of label 0",
-    "equal error rate of label 2",
 )
 
 
@@ -126,8 +120,9 @@ def test_published_value(name: str) -> None:
     frame = scan_case(case).evaluate(REQUESTS[name]).collect()
     if "class" in frame.columns:
         frame = frame.filter(pl.col("class").cast(pl.String) == str(case["params"]["class"]))
+    expected = DIFFERING.get(name, case["expect"])
     # Pages cut digits off instead of rounding.
-    assert frame["value"].item() == pytest.approx(case["expect"], rel=0, abs=10 ** -case["digits"])
+    assert frame["value"].item() == pytest.approx(expected, rel=0, abs=10 ** -case["digits"])
 
 
 def test_every_case_has_a_request() -> None:

@@ -206,10 +206,10 @@ DISAGREEMENTS = (
     (
         "Two classes",
         "equal error rate",
-        {"label": [1, 0, 1, 1, 0], "score": [0.9, 0.8, 0.7, 0.6, 0.2]},
+        {"label": [1, 0, 1, 1], "score": [0.35, 0.05, 0.75, 0.05]},
         "equal_error_rate",
-        {"torchmetrics binary_eer": 0.5833},
-        "the crossing of the straight lines, which is unique",
+        {"torchmetrics binary_eer": 0.1667},
+        "where the lines between points cross; torchmetrics takes the closest point",
     ),
 )
 
