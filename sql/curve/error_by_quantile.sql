@@ -15,12 +15,12 @@ since: 0.2.0
 SELECT
     slice,
     CAST(number + 1 AS BIGINT) AS bin,
-    CAST(SUM(mass * prediction) AS DOUBLE) / NULLIF(SUM(mass), 0) AS predicted,
-    CAST(SUM(absolute_error_sum) AS DOUBLE) / NULLIF(SUM(mass), 0) AS mae,
-    SQRT(CAST(SUM(squared_error_sum) AS DOUBLE) / NULLIF(SUM(mass), 0)) AS rmse,
-    CAST(SUM(error_sum) AS DOUBLE) / NULLIF(SUM(mass), 0) AS bias,
-    SUM(mass) AS n
-FROM prediction_bins
+    CAST(SUM(weight * prediction) AS DOUBLE) / NULLIF(SUM(weight), 0) AS predicted,
+    CAST(SUM(weight * ABS(residual)) AS DOUBLE) / NULLIF(SUM(weight), 0) AS mae,
+    SQRT(CAST(SUM(weight * residual * residual) AS DOUBLE) / NULLIF(SUM(weight), 0)) AS rmse,
+    CAST(SUM(weight * residual) AS DOUBLE) / NULLIF(SUM(weight), 0) AS bias,
+    SUM(weight) AS n
+FROM binned_predictions
 GROUP BY
     slice,
     number

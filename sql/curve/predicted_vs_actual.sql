@@ -16,33 +16,44 @@ weights: frequency
 since: 0.2.0
 */
 SELECT
-    bins.slice,
-    CAST(bins.number + 1 AS BIGINT) AS bin,
-    MAX(means.mean_prediction) AS predicted,
-    MAX(means.mean_label) AS actual,
-    -- The sum of squares around the bin's mean m, from p - m and the errors e = p - y, because the
-    -- squares of labels far from 0 would cancel: y - m = (p - m) - e.
-    SQRT(GREATEST(SUM(
-        bins.mass_squares * POWER(bins.prediction - means.mean_label, 2)
-        - 2e0 * (bins.prediction - means.mean_label) * bins.error_squares
-        + bins.squared_error_squares
-    ), 0e0) * MAX(means.bin_rows) / NULLIF(MAX(means.bin_rows) - 1, 0))
-        / NULLIF(MAX(means.bin_mass), 0) AS stderr,
-    MAX(means.bin_mass) AS n
-FROM prediction_bins AS bins
-JOIN (
+    slice,
+    CAST(number + 1 AS BIGINT) AS bin,
+    CAST(SUM(weight * prediction) AS DOUBLE) / NULLIF(SUM(weight), 0) AS predicted,
+    MAX(mean_label) AS actual,
+    -- Linearised for weights, times n / (n - 1) as in R's svymean. The mean label is rounded, so
+    -- the mean of the deviations, which is no larger than its rounding, is taken off once more.
+    SQRT(GREATEST(
+        SUM(squares * deviation * deviation)
+        - CAST(SUM(weight * deviation) AS DOUBLE) / NULLIF(SUM(weight), 0) * (
+            2e0 * SUM(squares * deviation)
+            - CAST(SUM(weight * deviation) AS DOUBLE) / NULLIF(SUM(weight), 0) * SUM(squares)
+        ),
+        0e0
+    ) * (CAST(SUM(n_rows) AS DOUBLE) / NULLIF(SUM(n_rows) - 1, 0)))
+        / NULLIF(SUM(weight), 0) AS stderr,
+    SUM(weight) AS n
+FROM (
     SELECT
-        slice,
-        number,
-        SUM(mass) AS bin_mass,
-        SUM(row_count) AS bin_rows,
-        CAST(SUM(mass * prediction) AS DOUBLE) / NULLIF(SUM(mass), 0) AS mean_prediction,
-        CAST(SUM(label_sum) AS DOUBLE) / NULLIF(SUM(mass), 0) AS mean_label
-    FROM prediction_bins
-    GROUP BY
-        slice,
-        number
-) AS means USING (slice, number)
+        rows_of_bins.slice,
+        rows_of_bins.number,
+        rows_of_bins.prediction,
+        rows_of_bins.weight,
+        rows_of_bins.squares,
+        rows_of_bins.n_rows,
+        means.mean_label,
+        rows_of_bins.label - means.mean_label AS deviation
+    FROM binned_predictions AS rows_of_bins
+    JOIN (
+        SELECT
+            slice,
+            number,
+            CAST(SUM(label_sum) AS DOUBLE) / NULLIF(SUM(mass), 0) AS mean_label
+        FROM prediction_bins
+        GROUP BY
+            slice,
+            number
+    ) AS means USING (slice, number)
+) AS deviations
 GROUP BY
-    bins.slice,
-    bins.number
+    slice,
+    number

@@ -1,7 +1,7 @@
 /*
 summary: >-
-  prediction_ranks, with the number of each prediction's bin of equal mass; a tie lies in one bin,
-  as in pandas.qcut
+  per distinct prediction: rows, the sum of labels, and the number of its bin of equal mass; a tie
+  lies in one bin, as in pandas.qcut
 params:
   bins: int in [1, inf) = 10
 */
@@ -9,14 +9,7 @@ SELECT
     slice,
     prediction,
     mass,
-    mass_squares,
-    row_count,
     label_sum,
-    error_sum,
-    absolute_error_sum,
-    squared_error_sum,
-    error_squares,
-    squared_error_squares,
     -- The edges are the quantiles of calibration_bins.sql: quantile k / bins, at position
     -- k (n - 1) / bins, is below a prediction if this position is among the rows below it. Weights
     -- whose mean is below 1 are not counts, and n - 1 is the total without the mean weight.

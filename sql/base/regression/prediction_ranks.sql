@@ -6,14 +6,7 @@ SELECT
     counts.slice,
     counts.prediction,
     counts.mass,
-    counts.mass_squares,
-    counts.row_count,
     counts.label_sum,
-    counts.error_sum,
-    counts.absolute_error_sum,
-    counts.squared_error_sum,
-    counts.error_squares,
-    counts.squared_error_squares,
     strips.mass_before + SUM(counts.mass) OVER (
         PARTITION BY counts.slice, counts.strip ORDER BY counts.prediction
     ) AS reached,

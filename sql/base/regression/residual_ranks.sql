@@ -16,17 +16,7 @@ FROM (
         residual,
         SUM(weight) AS mass,
         CAST(SUM(weight * prediction) AS DOUBLE) / NULLIF(SUM(weight), 0) AS prediction_mean
-    FROM (
-        SELECT
-            predictions.slice,
-            bins.number,
-            predictions.prediction - predictions.label AS residual,
-            predictions.prediction,
-            predictions.weight
-        FROM predictions
-        JOIN prediction_bins AS bins USING (slice, prediction)
-        WHERE predictions.weight > 0
-    ) AS numbered
+    FROM binned_predictions
     GROUP BY
         slice,
         number,

@@ -31,7 +31,8 @@ def find_bins(rows: Rows, bins: int) -> np.ndarray:
         place = np.searchsorted(inner, prediction)
         if len(edges) > 1:
             groups = pd.cut(prediction, edges, labels=False, include_lowest=True)
-            assert (np.unique(place, return_inverse=True)[1] == groups).all()
+            ranks = (np.unique(each, return_inverse=True)[1] for each in (place, groups))
+            assert np.array_equal(*ranks)
         return place
     # pandas takes no weights. Quantile k / bins is below a prediction if it lies in the weight
     # below it; the last position is the total without a mean weight of at most 1.
@@ -59,9 +60,10 @@ def by_bin(bins: int, describe: Callable[[Rows], tuple[float, ...]]) -> Points:
 def actual(part: Rows) -> tuple[float, ...]:
     """Return the mean label and its standard error, linearised for weights."""
     n, total = len(part.label), part.weight.sum()
-    mean = np.average(part.label, weights=part.weight)
+    # Means far from 0 are rounded as DOUBLE.
+    mean = np.average(part.label.astype(np.longdouble), weights=part.weight)
     squares = (part.weight**2 * (part.label - mean) ** 2).sum() / total**2
-    return mean, np.sqrt(squares * n / (n - 1)) if n > 1 else np.nan
+    return float(mean), float(np.sqrt(squares * n / (n - 1))) if n > 1 else np.nan
 
 
 def errors(part: Rows) -> tuple[float, ...]:
@@ -95,13 +97,13 @@ def lorenz(bins: int) -> Points:
         prediction = rows.prediction.astype(float)
         at = np.unique(prediction)
         share, label_share = (
-            np.array([column[prediction <= x].sum() for x in at]) / column.sum()
+            np.array([column[prediction <= x].sum() for x in at]) / (column.sum() or np.nan)
             for column in (rows.weight, rows.weight * rows.label)
         )
         if (rows.label < 0).any():
             label_share[:] = np.nan
         every = thin(np.column_stack([at, share, label_share]), share, bins)
-        start = [np.nan, 0, np.nan if (rows.label < 0).any() else 0]
+        start = [np.nan, 0, label_share[-1] * 0]
         return np.vstack([start, every])
 
     return points
