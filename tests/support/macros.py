@@ -31,6 +31,7 @@ GIVEN: dict[str, Any] = {
     "threshold": 0.3, "beta": 2.0, "max_fpr": 0.35, "bins": 4, "strategy": "quantile",
     "eps": 0.001, "normalize": False, "cost_fn": 5.0, "cost_fp": 0.5, "prior": 0.3,
     "recall": 0.5, "precision": 0.6, "drop_intermediate": True, "start": "origin", "k": 3,
+    "min_relevance": 2.0, "gain": "exponential", "p": 0.6, "map.normalize": "k",
 }  # fmt: skip
 #: Costs of predicting one class for another.
 COSTS = {
@@ -58,7 +59,8 @@ def choose_parameters(name: str, kind: str, *, other: bool) -> dict[str, Any]:
         if param == "cost_matrix":
             expected[param] = COSTS[kind]
         elif other and (param != "threshold" or kind == "binary"):
-            expected[param] = GIVEN[param]
+            whole = f"{name}.{param}"
+            expected[param] = GIVEN[whole if whole in GIVEN else param]
     return expected
 
 
