@@ -144,40 +144,45 @@ def _list_class_columns(
 def _read_values(kinds: set[Kind], values: Sequence[object]) -> Reading:
     """Infer the task from the kinds and the first values of labels and predictions."""
     is_settled = len({str(value) for value in values}) > 1
-    task, other = _choose_task(kinds, values)
-    notice = "" if other is None else _NOTICES[other]
+    task, other, notice = _choose_task(kinds, values)
     return Reading(task, is_inferred=True, is_settled=is_settled, other=other, notice=notice)
 
 
-#: The remark of an inferred task, by the other task that the values would fit.
-_NOTICES = {
-    "multiclass": "whole numbers of a floating type are evaluated as a regression; "
-    "task='multiclass' (--task multiclass) takes them as classes",
-    "regression": f"more than {MOST_CLASSES} different whole numbers are evaluated as classes; if "
-    "they are amounts, task='regression' (--task regression) evaluates their errors",
-}
+#: Remarks on an inferred task whose values would fit another.
+_AS_NUMBERS = (
+    "whole numbers of a floating type are evaluated as a regression; task='multiclass' "
+    "(--task multiclass) takes them as classes"
+)
+_AS_CLASSES = (
+    f"more than {MOST_CLASSES} different whole numbers are evaluated as classes; if they are "
+    "amounts, task='regression' (--task regression) evaluates their errors"
+)
 
 
-def _choose_task(kinds: set[Kind], values: Sequence[object]) -> tuple[Task, Task | None]:
-    """Choose the task from kinds and values; also return another one that they would fit."""
+def _choose_task(kinds: set[Kind], values: Sequence[object]) -> tuple[Task, Task | None, str]:
+    """Return the task of kinds and values, another one that they would fit, and a remark on it."""
     if "boolean" in kinds and not kinds & NUMBERS:
         spelled = all(parse_truth_value(value) is not None for value in values)
-        return ("binary" if spelled else "multiclass"), None
+        return ("binary" if spelled else "multiclass"), None, ""
     numbers = [parse_number(value) for value in values]
     if numbers and all(number in (0, 1) for number in numbers):
-        return "binary", None
+        return "binary", None, ""
     if kinds & TEXTS:
-        return "multiclass", None
+        return "multiclass", None, ""
     if "boolean" in kinds:
-        return "binary", None
+        return "binary", None, ""
     is_whole = all(
         number is not None and number == number.to_integral_value() for number in numbers
     )
     if not kinds & WHOLE:
-        return "regression", "multiclass" if numbers and is_whole else None
+        if numbers and is_whole:
+            return "regression", "multiclass", _AS_NUMBERS
+        return "regression", None, ""
     if not is_whole:
-        return "regression", None
-    return "multiclass", "regression" if len({*numbers}) > MOST_CLASSES else None
+        return "regression", None, ""
+    if len({*numbers}) > MOST_CLASSES:
+        return "multiclass", "regression", _AS_CLASSES
+    return "multiclass", None, ""
 
 
 def read_drift_task(
