@@ -175,6 +175,70 @@ def max_error(rows: Rows) -> float | None:
     return header_function("max_error")(rows.label, rows.prediction) if rows.label.size else None
 
 
+def repeat(rows: Rows) -> tuple[np.ndarray, np.ndarray] | None:
+    """Return labels and predictions, each as often as its weight; None for real weights."""
+    if (rows.weight % 1 != 0).any():
+        return None
+    counts = rows.weight.astype(int)
+    return np.repeat(rows.label, counts), np.repeat(rows.prediction, counts)
+
+
+def rank(values: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Return the weight of the smaller values and half of that of equal ones."""
+    signs = np.sign(values[:, None].astype(float) - values)
+    return ((signs + 1) / 2 * weight).sum(axis=1)
+
+
+def spearman(rows: Rows) -> float | None:
+    if not differ(rows):
+        return None
+    if (pair := repeat(rows)) is not None:
+        return header_function("spearman")(*pair).statistic
+    # SciPy takes no weights; this is the definition.
+    ranks = [rank(values, rows.weight) for values in (rows.label, rows.prediction)]
+    return DescrStatsW(np.column_stack(ranks), weights=rows.weight).corrcoef[0, 1]
+
+
+def kendall(rows: Rows) -> float | None:
+    if not differ(rows):
+        return None
+    if (pair := repeat(rows)) is not None:
+        return header_function("kendall")(*pair).statistic
+    # SciPy takes no weights; this is the definition.
+    weight = np.outer(rows.weight, rows.weight)
+    one, other = (
+        np.sign(values[:, None].astype(float) - values) for values in (rows.label, rows.prediction)
+    )
+    pairs = (weight * one**2).sum() * (weight * other**2).sum()
+    return (weight * one * other).sum() / np.sqrt(pairs)
+
+
+def differ(rows: Rows) -> bool:
+    return len(np.unique(rows.label)) > 1 and len(np.unique(rows.prediction)) > 1
+
+
+def gini(rows: Rows) -> float | None:
+    """Return the area between the Lorenz curve and the diagonal, divided by the best one.
+
+    The expectation over all orders of tied rows is the mean of one order and its reverse.
+    """
+    if not differ(rows):
+        return None
+    label = rows.label - np.average(rows.label, weights=rows.weight)
+    # A mean that is far from 0 is rounded.
+    label -= np.average(label, weights=rows.weight)
+
+    def measure(by: np.ndarray) -> float:
+        orders = [np.lexsort((place, by)) for place in (np.arange(len(by)), -np.arange(len(by)))]
+        areas = []
+        for order in orders:
+            share, mass = rows.weight[order], np.cumsum(rows.weight[order] * label[order])
+            areas.append(np.sum(share * (mass - share * label[order] / 2)))
+        return -np.mean(areas)
+
+    return measure(rows.prediction) / measure(rows.label)
+
+
 CASES: list[Case] = [
     Case("r2", "regression", compare_with("r2")),
     *(Case(f"adjusted_r2(features={k})", "regression", adjusted_r2(k)) for k in (1, 7)),
@@ -212,6 +276,9 @@ CASES: list[Case] = [
         for q in (0.0, 0.25, 0.9, 1.0)
     ),
     Case("max_error", "regression", max_error),
+    Case("spearman", "regression", spearman),
+    Case("kendall", "regression", kendall),
+    Case("regression_gini", "regression", gini),
 ]
 
 
