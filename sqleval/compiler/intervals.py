@@ -14,6 +14,7 @@ Header = Mapping[str, object]
 
 _NO_VARIATION = "no interval: no variation in the sample"
 INFINITE = "no interval: the value or its standard error is infinite"
+BEYOND = "no interval: an end lies beyond the values of the sample"
 FEW_ROWS = "few rows: interval may be too narrow"
 HEAVY_TAILS = "errors with heavy tails: interval may be too narrow"
 #: Above this kurtosis, intervals are too narrow (`tests/bench/coverage.py`); normal errors have 3.
@@ -324,7 +325,8 @@ def _write_order_statistics(at: At, level: Level, _: Header, weighted: bool) -> 
     """Return the two values of the sample between which a quantile lies."""
     both = f"{at['lower']} IS NOT NULL AND {at['upper']} IS NOT NULL"
     low, high = (f"CASE WHEN {both} THEN {at[end]} END" for end in ("lower", "upper"))
-    return Bounds(low, high, _name_method("order statistics", weighted))
+    note = f"CASE WHEN NOT ({both}) THEN '{BEYOND}' END"
+    return Bounds(low, high, _name_method("order statistics", weighted), note)
 
 
 def _write_reason(at: At, rounding: str = "0") -> str:

@@ -131,6 +131,9 @@ def complete_intervals(
     if data.source.once or (data.labels is not None and data.labels.once):
         why = "no interval: replicates read the rows again, and the source can be read once"
         return _replace_note(frame, lacks, why)
+    if data.binding.state is not None and data.binding.has_values:
+        why = "no interval: it needs the rows, and a state of a regression holds sums of them"
+        return _replace_note(frame, lacks, why)
     most = frame["n"].max()
     is_large = isinstance(most, int) and most > EXACT_ROWS
     intervals = find_standard_errors(data, chosen, options, predicate, is_large=is_large)
