@@ -17,8 +17,8 @@ SELECT
         * (CAST(SUM(n_rows) AS DOUBLE) / NULLIF(GREATEST(SUM(n_rows) - 1e0, 0e0), 0))
     ) / NULLIF(SUM(weight * null_loss), 0) AS stderr,
     -- Kish's effective number of rows: a few rows with large losses outweigh the others. The
-    -- warning limit is 5. The number is divided by 4, so 20 such rows reach it.
-    25e-2 * LEAST(
+    -- warning limit is 5. The number is divided by 8, so 40 such rows reach it.
+    125e-3 * LEAST(
         COALESCE(POWER(SUM(weight * loss), 2) / NULLIF(SUM(squares * loss * loss), 0), 0e0),
         COALESCE(POWER(SUM(weight * null_loss), 2) / NULLIF(SUM(squares * null_loss * null_loss), 0), 0e0)
     ) AS support
