@@ -17,6 +17,8 @@ since: 0.2.0
 SELECT
     slice,
     CASE
+        -- A power above 2^1023 is infinite, and an error in PostgreSQL.
+        WHEN $gain = 'exponential' AND MAX(relevance) > 1e3 THEN NULL
         WHEN SUM(relevant) > 0
         THEN SUM(
             CASE
@@ -27,6 +29,10 @@ SELECT
             END
         )
     END AS value,
-    CASE WHEN SUM(relevant) = 0 THEN 'no relevant items' END AS note
+    CASE
+        WHEN SUM(relevant) = 0 THEN 'no relevant items'
+        WHEN $gain = 'exponential' AND MAX(relevance) > 1e3
+        THEN 'a relevance above 1000 has no exponential gain'
+    END AS note
 FROM ranked_items
 GROUP BY slice

@@ -19,29 +19,37 @@ version: 2
 */
 SELECT
     slice,
-    CAST(
-        SUM(
-            CASE
-                WHEN place <= COALESCE($k, place)
-                THEN CASE WHEN $gain = 'exponential' THEN mean_power ELSE mean_relevance END
-                    * LN(2e0) / LN(place + 1e0)
-                ELSE 0e0
-            END
-        ) AS DOUBLE
-    ) / NULLIF(
-        SUM(
-            CASE
-                WHEN ideal_place <= COALESCE($k, ideal_place)
-                THEN CASE
-                        WHEN $gain = 'exponential' THEN POWER(2e0, relevance) - 1e0
-                        ELSE relevance
-                    END
-                    * LN(2e0) / LN(ideal_place + 1e0)
-                ELSE 0e0
-            END
-        ),
-        0
-    ) AS value,
-    CASE WHEN SUM(relevant) = 0 THEN 'no relevant items' END AS note
+    CASE
+        -- A power above 2^1023 is infinite, and an error in PostgreSQL.
+        WHEN $gain = 'exponential' AND MAX(relevance) > 1e3 THEN NULL
+        ELSE CAST(
+            SUM(
+                CASE
+                    WHEN place <= COALESCE($k, place)
+                    THEN CASE WHEN $gain = 'exponential' THEN mean_power ELSE mean_relevance END
+                        * LN(2e0) / LN(place + 1e0)
+                    ELSE 0e0
+                END
+            ) AS DOUBLE
+        ) / NULLIF(
+            SUM(
+                CASE
+                    WHEN ideal_place <= COALESCE($k, ideal_place)
+                    THEN CASE
+                            WHEN $gain = 'exponential' THEN POWER(2e0, LEAST(relevance, 1e3)) - 1e0
+                            ELSE relevance
+                        END
+                        * LN(2e0) / LN(ideal_place + 1e0)
+                    ELSE 0e0
+                END
+            ),
+            0
+        )
+    END AS value,
+    CASE
+        WHEN SUM(relevant) = 0 THEN 'no relevant items'
+        WHEN $gain = 'exponential' AND MAX(relevance) > 1e3
+        THEN 'a relevance above 1000 has no exponential gain'
+    END AS note
 FROM ranked_items
 GROUP BY slice

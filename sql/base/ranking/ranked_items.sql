@@ -113,7 +113,7 @@ FROM (
                 PARTITION BY slice ORDER BY is_retrieved DESC, score DESC
                 RANGE BETWEEN CURRENT ROW AND CURRENT ROW
             ) AS mean_relevance,
-            AVG(POWER(2e0, relevance) - 1e0) OVER (
+            AVG(POWER(2e0, LEAST(relevance, 1e3)) - 1e0) OVER (
                 PARTITION BY slice ORDER BY is_retrieved DESC, score DESC
                 RANGE BETWEEN CURRENT ROW AND CURRENT ROW
             ) AS mean_power,

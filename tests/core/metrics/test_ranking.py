@@ -158,6 +158,14 @@ def test_a_query_without_relevant_items_is_left_out_or_counts() -> None:
     assert frame["high"][1] == pytest.approx(min(1.0, 0.5 + 4.302652729911275 * spread))
 
 
+def test_a_gain_too_large_for_a_number_is_undefined() -> None:
+    rows = pl.DataFrame({"q": [0, 0, 1], "y": [2000, 1, 3], "p": [0.1, 0.2, 0.3]})
+    bound = sqleval.scan(rows, label="y", score="p", qid="q")
+    frame = bound.evaluate(["ndcg@2(gain='exponential')", "dcg(gain='exponential')"]).collect()
+    assert frame["value"].to_list() == [1.0, 7.0]
+    assert set(frame["note"]) == {"undefined for 1 of 2 queries"}
+
+
 @pytest.mark.parametrize(
     ("text", "name"),
     [
