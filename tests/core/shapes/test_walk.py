@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+import pytrec_eval
 from sklearn.metrics import (
     accuracy_score,
     brier_score_loss,
@@ -106,27 +107,17 @@ def _median() -> list[list[float]]:
 
 
 def _run() -> list[list[float]]:
-    run = [line.split() for line in Path("bm25.run").read_text().splitlines()]
-    judged = [line.split() for line in Path("judged.qrels").read_text().splitlines()]
-    relevance = {(q, doc): int(r) for q, _, doc, r in judged}
-    values: dict[int | None, list[float]] = {None: [], 10: []}
-    for query in dict.fromkeys(each[0] for each in run):
-        ranked = {doc: float(score) for q, _, doc, _, score, _ in run if q == query}
-        docs = {*ranked, *(doc for q, doc in relevance if q == query)}
-        gains = [relevance.get((query, doc), 0) for doc in docs]
-        # Far below all others, so that a document that was not retrieved gets no gain at k.
-        ideal = sorted(gains, reverse=True)
-        for k, of in values.items():
-            places = sorted(ranked, key=lambda doc: -ranked[doc])[:k]
-            discounts = 1 / np.log2(np.arange(len(docs)) + 2)
-            dcg = sum(
-                relevance.get((query, doc), 0) * d
-                for doc, d in zip(places, discounts, strict=False)
-            )
-            best = float(np.dot(ideal[:k], discounts[: len(ideal[:k])]))
-            if best:
-                of.append(dcg / best)
-    return [[float(np.mean(each)) for each in values.values()]]
+    qrels: dict[str, dict[str, int]] = {}
+    for query, _, doc, relevance in map(str.split, Path("judged.qrels").read_text().splitlines()):
+        qrels.setdefault(query, {})[doc] = int(relevance)
+    run: dict[str, dict[str, float]] = {}
+    for query, _, doc, _, score, _ in map(str.split, Path("bm25.run").read_text().splitlines()):
+        run.setdefault(query, {})[doc] = float(score)
+    measures = ("ndcg_cut_10", "map", "P_10", "recip_rank")
+    found = pytrec_eval.RelevanceEvaluator(qrels, {*measures}).evaluate(run)
+    # trec_eval counts a query without relevant documents as 0.
+    some = [query for query, judged in qrels.items() if max(judged.values()) > 0]
+    return [[float(np.mean([found[query][name] for query in some])) for name in measures]]
 
 
 def _lists() -> list[list[float]]:
