@@ -132,7 +132,7 @@ def complete_intervals(
         why = "no interval: replicates read the rows again, and the source can be read once"
         return _replace_note(frame, lacks, why)
     if data.binding.state is not None and data.binding.has_values:
-        why = "no interval: it needs the rows, and a state of a regression holds sums of them"
+        why = "no interval: it needs the rows, and the state holds sums of them"
         return _replace_note(frame, lacks, why)
     most = frame["n"].max()
     is_large = isinstance(most, int) and most > EXACT_ROWS

@@ -118,3 +118,15 @@ def test_bands_that_a_curve_of_a_regression_has_not() -> None:
     two = sqleval.scan(draw(20).with_columns(q="y"), label="y", prediction={"one": "p", "two": "q"})
     with pytest.raises(RequestError, match="cannot be compared: its bins differ by model"):
         two.compare_curves("predicted_vs_actual")
+
+
+def test_a_state_says_that_an_interval_needs_the_rows() -> None:
+    bound = sqleval.scan(draw(50), label="y", prediction="p")
+    state = sqleval.from_state(bound.state(["r2", "mae"], ci=True).collect())
+    found = state.evaluate(["r2", "mae"], ci=0.95).collect()
+    r2, mae = found.to_dicts()
+    assert (r2["method"], r2["note"]) == (
+        None, "no interval: it needs the rows, and the state holds sums of them"
+    )  # fmt: skip
+    want = bound.evaluate("mae", ci=0.95).collect().row(0, named=True)
+    assert (mae["low"], mae["high"]) == pytest.approx((want["low"], want["high"]), rel=1e-12)
