@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 from sqleval.binding.reading import MOST_CLASSES, Reading, read_label, read_task
+from sqleval.catalog.tasks import TASKS
 from sqleval.common.columns import is_number
 from sqleval.common.sql_text import quote, write_name
 from sqleval.engines.embedded import embedded
@@ -265,7 +266,7 @@ def _keep_task(data: Inspection, predictions: Sequence[Facts]) -> list[Facts]:
     if tasks:
         data.task, data.other_task = chosen, tasks[0].other
     # Many different whole numbers are probably amounts, and a job or command names its task.
-    if data.other_task == "regression":
+    if data.other_task is not None and TASKS[data.other_task].has_values:
         data.task, data.other_task = data.other_task, chosen
     return [f for f, each in zip(predictions, tasks, strict=True) if each.task == chosen]
 

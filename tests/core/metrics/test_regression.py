@@ -57,9 +57,7 @@ def test_states_of_slices_merge_into_the_values_of_all_rows(
 def test_a_state_says_which_intervals_need_the_rows() -> None:
     state = sqleval.scan(ROWS, **ROLES).state(["r2", "wape"], ci=True).collect()
     r2, wape = sqleval.from_state(state).evaluate(["r2", "wape"], ci=0.95).collect().to_dicts()
-    assert r2["note"] == (
-        "no interval: it needs the rows, and the state holds sums of them"
-    )
+    assert r2["note"] == ("no interval: it needs the rows, and the state holds sums of them")
     assert wape["note"] is None
     assert wape["low"] < wape["value"] < wape["high"]
 
