@@ -39,31 +39,21 @@ steps AS (
             SUM(positive_squares * miss * miss + negative_squares * hit * hit) AS total_squares
         FROM (
             SELECT
-                slice,
-                last_shift,
-                positives,
-                negatives,
-                positive_squares,
-                negative_squares,
-                -- The smaller of two probabilities is not 1 minus the other, which is rounded.
-                CAST(CASE WHEN is_above = 1 THEN 1e0 ELSE odds END AS DOUBLE)
-                        / NULLIF(1e0 + odds, 0) AS hit,
-                CAST(CASE WHEN is_above = 1 THEN odds ELSE 1e0 END AS DOUBLE)
-                        / NULLIF(1e0 + odds, 0) AS miss
-            FROM (
-                SELECT
-                    fit.slice,
-                    fit.shift AS last_shift,
-                    logits.positives,
-                    logits.negatives,
-                    logits.positive_squares,
-                    logits.negative_squares,
-                    CASE WHEN fit.shift + logits.logit > 0 THEN 1 ELSE 0 END AS is_above,
-                    -- Some engines raise an error where EXP is below the least DOUBLE.
-                    EXP(-LEAST(ABS(fit.shift + logits.logit), 7e2)) AS odds
-                FROM start AS fit
-                JOIN logits USING (slice)
-            ) AS odds_of_rows
+                fit.slice,
+                fit.shift AS last_shift,
+                logits.positives,
+                logits.negatives,
+                logits.positive_squares,
+                logits.negative_squares,
+                -- As in calibration_fit.sql.
+                1e0 / NULLIF(
+                    1e0 + EXP(LEAST(GREATEST(-fit.shift - logits.logit, -7e2), 7e2)), 0
+                ) AS hit,
+                1e0 / NULLIF(
+                    1e0 + EXP(LEAST(GREATEST(fit.shift + logits.logit, -7e2), 7e2)), 0
+                ) AS miss
+            FROM start AS fit
+            JOIN logits USING (slice)
         ) AS fitted
         GROUP BY
             slice,
