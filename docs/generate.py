@@ -37,6 +37,7 @@ DOCUMENTS = (
     "docs/reference/job-keys.md",
     "docs/reference/result-columns.md",
     "docs/reference/sources.md",
+    "docs/developers/adding.md",
     "docs/developers/house.md",
     "sql/README.md",
 )
@@ -102,6 +103,30 @@ def _formulas() -> str:
         formula = _escaped(relation.header["formula"])
         rows.append((f"`{relation.name}`", formula, reasons, f"[{place}](../../sql/{place})"))
     return _table(["name", "formula", "NULL, with this note", "file"], rows)
+
+
+def _files() -> str:
+    """Return the metrics of each family by their number of SQL files, and the family's steps."""
+    catalogue = builtin()
+    metrics: dict[str, dict[int, list[str]]] = {}
+    readers: dict[str, set[str]] = {}
+    for each in catalogue.relations("metric"):
+        # One file, those of further columns (NAME.stderr.sql ...), and twins.
+        count = min(len(catalogue.names[each.name]), 3)
+        metrics.setdefault(each.family, {}).setdefault(count, []).append(f"`{each.name}`")
+        for step in catalogue.closure(each.name).keys() & catalogue.names.keys():
+            readers.setdefault(step, set()).add(each.family)
+    rows: list[tuple[str, ...]] = []
+    for family, by_count in metrics.items():
+        steps = [
+            f"`{name}`"
+            for name, families in sorted(readers.items())
+            if families == {family} and catalogue.get(name).kind != "metric"
+        ]
+        rows.append(
+            (family, *(", ".join(by_count.get(n, [])) for n in (1, 2, 3)), ", ".join(steps))
+        )
+    return _table(["family", "one file", "two files", "more", "steps of the family alone"], rows)
 
 
 # -- jobs and splits ---------------------------------------------------------------------------
@@ -668,6 +693,7 @@ _PARTS: Mapping[str, Callable[[], str]] = {
     "functions": _functions,
     "errors": _errors,
     "catalogue": _catalogue,
+    "files": _files,
     "formulas": _formulas,
     "keys": _keys,
     "methods": _methods,

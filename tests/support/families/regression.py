@@ -57,6 +57,18 @@ def adjusted_r2(features: int) -> Reference:
     return reference
 
 
+def index_of_ideality(rows: Rows) -> float | None:
+    """yardstick::iic, by its definition."""
+    correlation, is_above = pearson(rows), rows.prediction > rows.label
+    if correlation is None or is_above.all() or not is_above.any():
+        return None
+    means = [
+        np.average(np.abs(rows.prediction - rows.label)[side], weights=rows.weight[side])
+        for side in (is_above, ~is_above)
+    ]
+    return correlation * min(means) / max(means)
+
+
 def pearson(rows: Rows) -> float | None:
     if is_constant(rows.label) or is_constant(rows.prediction):
         return None
@@ -244,6 +256,7 @@ CASES: list[Case] = [
     *(Case(f"adjusted_r2(features={k})", "regression", adjusted_r2(k)) for k in (1, 7)),
     Case("explained_variance", "regression", compare_with("explained_variance")),
     Case("pearson", "regression", pearson),
+    Case("index_of_ideality_of_correlation", "regression", index_of_ideality),
     Case("concordance_correlation", "regression", concordance),
     Case("calibration_slope", "regression", regress("slope")),
     Case("calibration_intercept", "regression", regress("intercept")),
