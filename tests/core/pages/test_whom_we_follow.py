@@ -211,6 +211,27 @@ DISAGREEMENTS = (
         {"torchmetrics binary_eer": 0.1667},
         "where the lines between points cross; torchmetrics takes the closest point",
     ),
+    (
+        "Several classes",
+        "top-1 accuracy with tied scores",
+        {"label": ["a"], "score": {"a": [0.4], "b": [0.4], "c": [0.2]}},
+        "top_k_accuracy(k=1)",
+        {
+            "sklearn.metrics.top_k_accuracy_score([0], [[0.4, 0.4, 0.2]], k=1, labels=[0, 1, 2])": (
+                0.0
+            ),
+            "torchmetrics accuracy(top_k=1)": 1.0,
+        },
+        "the mean over all orders of the tied classes",
+    ),
+    (
+        "Several classes",
+        "ranked probability score: a sum, or divided by the classes less 1",
+        {"label": [3], "score": {1: [0.1], 2: [0.2], 3: [0.3], 4: [0.4]}},
+        "ranked_probability_score",
+        {"scoringrules rps_score": 0.26},
+        "divided, so that its range is 0 .. 1; `normalize=False` gives the sum",
+    ),
 )
 
 
