@@ -19,7 +19,7 @@ from sqleval.frontend.scan import scan
 from sqleval.inspection.findings import Finding
 from sqleval.inspection.inspect import inspect
 from sqleval.plots import charts
-from sqleval.report.answer import compare_models
+from sqleval.report.answer import Answer, compare_models
 
 #: The largest number of slices in the table; `evaluate --by` prints all.
 _MOST_SLICES = 30
@@ -107,7 +107,7 @@ def write_report(
     has_classes = bound.binding.has_several_classes
     curves = list(_draw_curves(bound, lacking))
     slices = _list_slices(sliced, labels[0], ci, min_rows, lacking) if sliced else None
-    answer = compare_models(bound, labels[0], ci)
+    answer = _compare_models(bound, labels[:1] if metrics is not None else labels, ci)
     if answer is not None and answer.missing:
         lacking[answer.missing] = None
     page = {
@@ -131,6 +131,17 @@ def write_report(
         "lacking": list(lacking),
     }
     write_text(output, _load_template().render(**page), folders=False)
+
+
+def _compare_models(
+    bound: Predictions, labels: Sequence[request.Request], ci: float
+) -> Answer | None:
+    """Return the answer by the first metric with a fast test; without one, that of the first."""
+    first = compare_models(bound, labels[0], ci)
+    if first is None or first.rows:
+        return first
+    others = (compare_models(bound, each, ci) for each in labels[1:])
+    return next((each for each in others if each is not None and each.rows), first)
 
 
 @cache
