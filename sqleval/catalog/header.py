@@ -32,6 +32,7 @@ CONDITIONS: Mapping[str, str] = {
     "thresholded": "the prediction is the score at a threshold",
     "multiclass": "the task is multi-class",
     "unscored": "the task is multi-class, and classes have no scores",
+    "many_labels": "each label of rows of many labels is evaluated by itself",
     "one_vs_rest": "one class is judged against the others",
     "one_vs_one": "one class is judged against one other",
     "binned": "scores are binned",

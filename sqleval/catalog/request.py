@@ -100,6 +100,11 @@ class Request:
         """Whether a metric of two classes is computed per class, or per pair of classes."""
         return self.average is not None and self.relation.is_per_class
 
+    @property
+    def is_per_row(self) -> bool:
+        """Whether it is computed per row of many labels, and averaged over rows."""
+        return self.average == SAMPLES or self.relation.is_per_row
+
     def depends_on(self, step: str) -> bool:
         """Whether the metric's file reads ``step``, directly or through others."""
         return self.catalogue.depends_on(self.name, step)

@@ -153,8 +153,7 @@ class Builder:
 
     def _find_conditions(self, supplied: frozenset[str], runs: bool, cut: bool) -> frozenset[str]:
         buckets, binding = self.relations.buckets, self.binding
-        has_rows = self.relations.plan == "rows"
-        several = binding.has_several_classes
+        has_rows, several = self.relations.plan == "rows", binding.has_several_classes
         holds = {
             "unweighted": has_rows and not (binding.has_fractions or binding.has_counts),
             # Windows over pairs of classes have fewer rows, so they need no buckets.
@@ -163,6 +162,7 @@ class Builder:
             "binned": self.bins is not None,
             "multiclass": several and not supplied,
             "unscored": several and not binding.classes,
+            "many_labels": binding.many is not None,
             "thresholded": binding.has_two_classes and cut,
         }
         conditions = {self.relations.dialect, *supplied, *(name for name in holds if holds[name])}

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, cast
 
 from sqleval.binding.binding import Binding
-from sqleval.catalog.request import PER_CLASS, SAMPLES, Request
+from sqleval.catalog.request import PER_CLASS, Request
 from sqleval.common.columns import NUMBERS
 from sqleval.errors import RequestError
 
@@ -119,7 +119,7 @@ def create_labels(request: Request, binding: Binding) -> tuple[Substitution, ...
     Of pooled labels there is none: each label of each row counts once.
     """
     average = request.average
-    if average == SAMPLES or request.relation.is_per_row:
+    if request.is_per_row:
         assert binding.many is not None
         if binding.many.row is None:
             raise RequestError(
@@ -132,7 +132,7 @@ def create_labels(request: Request, binding: Binding) -> tuple[Substitution, ...
             Supply("", ("query",)), "rows", reducer="mean", sampled=True, undefined_value=value
         )
         if binding.has_fractions or binding.has_counts:
-            rows = replace(rows, reducer="weighted mean", support="row_support", sampled=False)
+            rows = replace(rows, reducer="weighted mean", support="row_support")
         return (rows,)
     if average == PER_CLASS:
         return (LABELS,)

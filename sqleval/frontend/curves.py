@@ -14,7 +14,7 @@ from sqleval.compiler.curve import compile_curve
 from sqleval.compiler.scope import Plan
 from sqleval.compiler.statement import Statement
 from sqleval.errors import RequestError
-from sqleval.frontend.bound import Bound, create_input, refuse_expected
+from sqleval.frontend.bound import Bound, create_input, refuse_expected, refuse_many_labels
 from sqleval.frontend.choosing import choose_buckets, choose_points
 from sqleval.frontend.lazy import create_frame
 from sqleval.frontend.plan import BITS_OF_CURVES
@@ -72,6 +72,8 @@ def curve(
     [0.0, 0.5, 0.5, 1.0, 1.0]
     """
     curve_request, bins = _parse_curve(bound, name, params)
+    if bins is not None or ci is not None:
+        refuse_many_labels(bound, "bins= and ci= of a curve")
     if bound.binding.is_expected:
         refuse_expected(bound, ci=ci, bins=bins)
     if ci is None:
@@ -119,6 +121,7 @@ def confusion(
     """
     threshold = convert_scalar(threshold)
     check_threshold(threshold)
+    refuse_many_labels(bound, "confusion()")
     if not bound.binding.has_classes:
         raise RequestError(
             f"confusion() needs classes, but the task is {bound.binding.task!r}; "

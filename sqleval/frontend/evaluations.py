@@ -124,6 +124,11 @@ def evaluate(
     clustered = bound if cluster is None else bind_cluster(bound, cluster)[0]
     # Replicates replace the closed forms, even if they give no interval.
     is_resampled = cluster is not None or ci_method in RESAMPLING_METHODS
+    if is_resampled and (each := next((r for r in requests if r.is_per_row), None)):
+        raise request.RequestError(
+            f"{request.format_request(each)} is a mean over rows, whose interval is that of a "
+            "mean: leave out cluster= and ci_method="
+        )
     closed = (None, None) if is_resampled else (ci, ci_method)
 
     def statement(plan: Plan, predicate: str | None) -> Statement:
