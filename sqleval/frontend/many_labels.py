@@ -313,10 +313,10 @@ class _Labelled(NamedTuple):
         """Return the name of the column of all labels, which messages show."""
         names = [column.name for column in columns]
         if len(names) == 1:
-            name = f"{names[0]}[label]"
+            name = f"{names[0]} of each label"
         else:
             shown = names if len(names) <= 3 else [names[0], "...", names[-1]]
-            name = " | ".join(shown)
+            name = ", ".join(shown)
         while name in self.described.columns:
             name += "_"
         return name

@@ -9,6 +9,7 @@ from pydantic_core import PydanticCustomError
 
 from sqleval.binding.long_rows import check_long
 from sqleval.binding.row_query import parse_query
+from sqleval.catalog.tasks import has_several_classes
 from sqleval.errors import RequestError
 from sqleval.jobs.file.fields import RoleKeys, TaskName
 from sqleval.jobs.file.parts import Labels
@@ -38,7 +39,10 @@ class RowKeys(RoleKeys):
         default=None,
         description="SELECT ... FROM source, row by row: expressions, UNNEST and WHERE.",
     )
-    label: str | None = Field(default=None, description="Column of the truth.")
+    label: str | dict[str | int, str] | None = Field(
+        default=None,
+        description="Column of the truth; if a row has many labels, a list, or label: column.",
+    )
     score: str | dict[str | int, str | dict[str | int, str]] | None = Field(
         default=None, description="Column of the score; model: column; model: {class: column}."
     )
@@ -116,6 +120,11 @@ class RowKeys(RoleKeys):
         description="Options of CSV files of the source and of labels: header, separator, decimal, "
         "quote, escape, comment, skip, na, encoding, date_format, types.",
     )
+
+    @property
+    def has_scores_of_classes(self) -> bool:
+        """Whether a mapping of scores names classes or labels, instead of models."""
+        return has_several_classes(self.task) or isinstance(self.label, dict)
 
     def read_side(self, side: str) -> Reading:
         """Return how the files of a side are read, ``source`` or ``labels``."""

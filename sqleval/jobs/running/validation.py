@@ -113,6 +113,8 @@ def _describe_keys(job: Job, keys: Sequence[str]) -> str:
 def _describe_reading(job: Job, predictions: Predictions) -> str:
     """Return the task, and for two classes the positive value and the decision threshold."""
     binding = predictions.binding
+    if binding.many is not None:
+        return f"{binding.task} ({len(binding.many.names)} labels)"
     if not binding.has_two_classes or binding.state is not None:
         return binding.task
     positive = f"{binding.positive_as_written or 1} is positive"

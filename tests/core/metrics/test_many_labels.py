@@ -119,7 +119,7 @@ def test_a_missing_value_leaves_out_the_whole_row() -> None:
     nan = float("nan")
     frame = pl.DataFrame({"y": [[0, 1], [1, 0], [1, 1]], "p": [[0.1, nan], [0.9, 0.2], [0.8, 0.7]]})
     roles = {"label": "y", "score": "p"}
-    with pytest.raises(DataError, match=r"score='p\[label\]' is NULL or NaN in 1 of 3 rows"):
+    with pytest.raises(DataError, match=r"score='p of each label' is NULL or NaN in 1 of 3 rows"):
         evaluate(frame, "coverage_error", **roles)
     result = sqleval.scan(frame, **roles, nulls="drop").evaluate("coverage_error").collect()
     assert result.select("value", "n", "n_dropped").rows() == [(1.5, 2, 1)]

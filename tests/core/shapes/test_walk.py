@@ -24,6 +24,7 @@ from sklearn.metrics import (
     roc_auc_score,
     root_mean_squared_error,
 )
+from sklearn.preprocessing import MultiLabelBinarizer
 
 from tests.shape_walk import WALKS, list_suggested, run_line, walk, write_page
 from tests.shapes import SHAPES
@@ -168,14 +169,19 @@ def _confidence() -> list[list[float]]:
 
 
 def _labels() -> list[list[float]]:
-    rows = pl.read_csv("comments.csv")
-    values: list[float] = []
-    for label in ("insult", "obscene", "toxic"):
-        p = rows[f"{label}_score"]
-        values += [f1_score(rows[label], p >= 0.5), roc_auc_score(rows[label], p)]
+    rows, names = pl.read_csv("comments.csv"), ("insult", "obscene", "toxic")
+    labels = rows.select(names).to_numpy()
+    scores = rows.select(f"{name}_score" for name in names).to_numpy()
+    areas = float(np.mean([roc_auc_score(rows[n], rows[f"{n}_score"]) for n in names]))
     lists = pl.read_parquet("lists.parquet")
-    toxic = (lists[name].list.contains("toxic") for name in ("labels", "predicted"))
-    return [values, [f1_score(*toxic)]]
+    binarizer = MultiLabelBinarizer(classes=names)
+    sets = [binarizer.fit_transform(lists[each].to_list()) for each in ("labels", "predicted")]
+    wanted: list[list[float]] = []
+    for truth, decided, more in ((labels, scores >= 0.5, [areas]), (*sets, [])):
+        by_row = f1_score(truth, decided, average="samples", zero_division=0)
+        # Metrics of all labels, whose class is NULL, come in the order of the request.
+        wanted.append([*f1_score(truth, decided, average=None), by_row, *more])
+    return wanted
 
 
 def _position() -> list[list[float]]:
