@@ -178,8 +178,8 @@ ROLES = [
         help="Key columns that join --labels, separated by commas."),
     click.option("--by-position", is_flag=True,
         help="Join --labels by place: row 1 has label 1; files must be named one by one."),
-    click.option("--long", multiple=True, metavar="model=COLUMN|class=COLUMN",
-        help="Several rows per case (--key): the column of the model, or of the class, of each "
+    click.option("--long", multiple=True, metavar="model=COLUMN|class=COLUMN|label=COLUMN",
+        help="Several rows per case (--key): the column of the model, class or label of each "
         "row; --score (or --value) is the column of the values."),
     click.option("--key", multiple=True, metavar="A,B",
         help="With --long: column, or columns, that the rows of a case share."),

@@ -277,8 +277,8 @@ def _list_overloads(writer: _Writer, relation: Relation) -> Iterator[str]:
     """Yield the overloads of a metric, curve or table, one for each form of input."""
     if relation.header.get("across") == "model":
         return  # a macro has no argument for several models
-    if not relation.has_labels:
-        return  # nor for a column without a label; SQL has AVG and MEDIAN
+    if not relation.has_labels or relation.is_per_row:
+        return  # nor for a column without a label (SQL has AVG and MEDIAN), or for many labels
     if lost := _list_lost_roles(relation):
         yield _write_refusal(relation, lost)
         return

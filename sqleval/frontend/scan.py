@@ -155,10 +155,12 @@ def scan(
         left out for all models, so that all are judged on the same rows.
     long : mapping, optional
         For several rows per case: ``{"model": column}``, ``{"class": column}`` or both map what
-        the rows of a case differ by to its column; ``score`` (and ``prediction``), or ``value``, is
-        the column of the values. The rows become one per case, with the result of a mapping of
-        ``score``. Other columns are the same in all rows of a case. With classes, the label is the
-        class of the case, or 1 in the row of the true class and 0 in the others.
+        the rows of a case differ by to its column. ``{"label": column}`` is for many labels, with
+        ``label`` 1 in the row of a label that the case has, and 0 in the others. ``score`` (and
+        ``prediction``), or ``value``, is the column of the values. The rows become one per case,
+        with the result of a mapping of ``score``. Other columns are the same in all rows of a case.
+        With classes, the label is the class of the case, or 1 in the row of the true class and 0 in
+        the others.
     key : str or sequence of str, optional
         With ``long``: the column, or columns, that name the case.
     labels, on : optional

@@ -13,6 +13,7 @@ from sqleval.catalog import request
 from sqleval.common.pages import load_page
 from sqleval.common.whole_file import write_text
 from sqleval.errors import DataError, MissingExtra, RequestError
+from sqleval.frontend.bound import refuse_many_labels
 from sqleval.frontend.description import join_names, list_roles
 from sqleval.frontend.predictions import Predictions
 from sqleval.frontend.scan import scan
@@ -90,6 +91,7 @@ def write_report(
     if sets is not None:
         raise RequestError("a report has no sets=; its by= are the slices of one table")
     bound = scan(source, **roles)
+    refuse_many_labels(bound, "a report")
     sliced = scan(source, by=by, **roles) if by else None
     if bound.source.once:
         raise RequestError(f"{bound.source.label} can be read once; pass a table or a file")

@@ -131,7 +131,8 @@ class Job(RowKeys):
                 job[name] = {first: job[name]}
         if isinstance(job.get("long"), Mapping) and "class" in job["long"]:
             job.setdefault("task", "multiclass")
-        if isinstance(job.get("label"), Mapping):
+        is_by_label = isinstance(job.get("long"), Mapping) and "label" in job["long"]
+        if is_by_label or isinstance(job.get("label"), Mapping):
             job.setdefault("task", "multilabel")
         gates = job.get("gates")
         if isinstance(gates, list):

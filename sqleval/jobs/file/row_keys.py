@@ -92,7 +92,7 @@ class RowKeys(RoleKeys):
     )
     long: dict[str, str] | None = Field(
         default=None,
-        description="Several rows per case: the columns of model, of class, or of both.",
+        description="Several rows per case: the columns of model, class or label.",
     )
     key: str | list[str] | None = Field(
         default=None, description="With long: column, or columns, that the rows of a case share."
@@ -161,10 +161,11 @@ class RowKeys(RoleKeys):
                 check_long(self.long, self.key)
             except RequestError as error:
                 raise ValueError(str(error)) from None
-            if "class" in (self.long or {}) and self.classes is None:
+            several = {"class": "classes", "label": "labels"}
+            for name in (several.keys() & {*(self.long or {})}) if self.classes is None else ():
                 raise ValueError(
-                    "long: {class: ...} needs classes: [a, b], so that all periods have the same "
-                    "classes"
+                    f"long: {{{name}: ...}} needs classes: [a, b], so that all periods have the "
+                    f"same {several[name]}"
                 )
         return self
 

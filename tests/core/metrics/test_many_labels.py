@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from scipy import stats
 from sklearn import metrics as sk
 from sklearn.preprocessing import MultiLabelBinarizer
 
@@ -183,3 +184,122 @@ def test_samples_are_of_many_labels_only() -> None:
         RequestError, match="average='samples' is the mean over rows of many labels"
     ):
         sqleval.scan(frame, label="y", score="p").evaluate("f1_samples")
+
+
+#: The rows of Spark's MultilabelMetricsSuite: the labels of each row, and the predicted ones.
+SPARK = pl.DataFrame(
+    {
+        "y": [[0, 2], [0, 1], [0], [2], [2, 0], [0, 1], [1, 2]],
+        "p": [[0, 1], [0, 2], [], [2], [2, 0], [0, 1, 2], [1]],
+    }
+)
+
+
+def test_published_values_of_spark() -> None:
+    # As scikit-learn, Spark counts a row without predicted labels as 0.
+    metrics = {
+        "subset_accuracy": 2 / 7, "precision(average='samples')": 2 / 3,
+        "f1(average='samples')": 67 / 105, "precision(average='micro')": 8 / 11,
+        "recall(average='micro')": 2 / 3,
+    }  # fmt: skip
+    found = evaluate(SPARK, [*metrics], label="y", prediction="p", task="multilabel")
+    assert found == pytest.approx(metrics, abs=1e-12)
+    of_labels = sqleval.scan(SPARK, label="y", prediction="p").evaluate("f1(average=None)")
+    assert of_labels.collect()["value"][0] == pytest.approx(8 / 9, abs=1e-12)
+
+
+def test_published_values_of_scikit_learn() -> None:
+    guide = pl.DataFrame({"y": [[1, 0, 0], [0, 0, 1]], "p": [[0.75, 0.5, 1.0], [1.0, 0.2, 0.1]]})
+    assert evaluate(guide, "coverage_error", label="y", score="p") == {"coverage_error": 2.5}
+
+
+def make_long() -> pl.DataFrame:
+    """Return a row per comment and label."""
+    rng = np.random.default_rng(4)
+    n = 40
+    return pl.DataFrame(
+        {
+            "comment": np.repeat(np.arange(n), 3), "name": ["a", "b", "c"] * n,
+            "y": rng.integers(0, 2, 3 * n), "p": rng.random(3 * n).round(2),
+        }
+    )  # fmt: skip
+
+
+def test_a_row_per_label_is_the_same_as_lists() -> None:
+    rows = make_long()
+    lists = rows.group_by("comment", maintain_order=True).agg("y", "p")
+    metrics = ["f1_macro", "f1_samples", "label_ranking_loss", "roc_auc_micro"]
+    roles = {"label": "y", "score": "p"}
+    want = evaluate(lists, metrics, **roles, task="multilabel")
+    found = evaluate(rows.sample(fraction=1, shuffle=True, seed=1), metrics, **roles,
+                     long={"label": "name"}, key="comment")  # fmt: skip
+    assert found == pytest.approx(want, abs=1e-12)
+    with pytest.raises(DataError, match="has no row of the label 'c'"):
+        evaluate(rows[:-1], metrics, **roles, long={"label": "name"}, key="comment")
+    with pytest.raises(RequestError, match="long= names labels, whose task is multilabel"):
+        evaluate(rows, metrics, **roles, long={"label": "name"}, key="comment", task="binary")
+
+
+def test_intervals_treat_the_labels_of_a_row_as_a_cluster() -> None:
+    # Each label of a row is the same problem, so that three labels say no more than one.
+    rng = np.random.default_rng(3)
+    label, decided = rng.integers(0, 2, 200), rng.integers(0, 2, 200)
+    frame = pl.DataFrame({"y": np.repeat(label, 3).reshape(-1, 3), "p": decided * 1.0})
+    frame = frame.with_columns(p=pl.concat_list("p", "p", "p"))
+    one = pl.DataFrame({"y": label, "p": decided})
+    roles = {"label": "y", "score": "p"}
+    single = sqleval.scan(one, label="y", prediction="p").evaluate("precision", ci=0.95).collect()
+    pooled = sqleval.scan(frame, **roles, task="multilabel").evaluate("precision_micro", ci=0.95)
+    (want,), (found,) = single.rows(named=True), pooled.collect().rows(named=True)
+    assert found["value"] == pytest.approx(want["value"])
+    width = found["high"] - found["low"]
+    assert width == pytest.approx(want["high"] - want["low"], rel=0.15)
+
+
+@pytest.mark.parametrize("weights", [None, "w"])
+def test_interval_of_the_mean_over_rows(weights: str | None) -> None:
+    rng = np.random.default_rng(6)
+    labels, scores = rng.integers(0, 2, (80, 4)), rng.random((80, 4))
+    weight = rng.integers(1, 5, 80) / 2 if weights else np.ones(80)
+    frame = pl.DataFrame({"y": labels.tolist(), "p": scores.tolist(), "w": weight})
+    scan = sqleval.scan(frame, label="y", score="p", weight=weights)
+    (row,) = scan.evaluate("hamming_loss", ci=0.95).collect().rows(named=True)
+    losses = (labels != (scores >= 0.5)).mean(axis=1)
+    mean = np.average(losses, weights=weight)
+    squares = (weight**2 * (losses - mean) ** 2).sum() / weight.sum() ** 2
+    effective = weight.sum() ** 2 / (weight**2).sum()
+    t = stats.t.ppf(0.975, effective - 1)
+    # With weights, the correction for the residuals of large weights differs a little.
+    width = 2 * t * np.sqrt(squares * 80 / 79)
+    assert row["high"] - row["low"] == pytest.approx(width, rel=5e-3 if weights else 1e-3)
+
+
+def test_models_are_compared_by_rows() -> None:
+    rng = np.random.default_rng(8)
+    labels = rng.integers(0, 2, (150, 3))
+    good, bad = (np.clip(labels * shift + rng.random((150, 3)), 0, 1) for shift in (0.3, 0.0))
+    frame = pl.DataFrame({"y": labels.tolist(), "a": good.tolist(), "b": bad.tolist()})
+    scan = sqleval.scan(frame, label="y", score={"a": "a", "b": "b"})
+    (row,) = scan.compare("f1_micro").collect().rows(named=True)
+    assert (row["n"], row["n_dropped"], row["method"][:16]) == (150, 0, "paired jackknife")
+    assert row["verdict"].startswith("b is worse than a")
+    with pytest.raises(RequestError, match="is a mean over rows, which has no comparison"):
+        scan.compare("f1_samples")
+
+
+def test_curves_have_a_row_per_label() -> None:
+    frame = pl.DataFrame({"y": [["a"], ["a", "b"], []], "p": [["a"], ["b"], ["b"]]})
+    report = sqleval.scan(frame, label="y", prediction="p").curve("classification_report")
+    assert report.collect().select("class", "precision", "recall", "support").rows() == [
+        ("a", 1.0, 0.5, 2), ("b", 0.5, 1.0, 1),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("verb", ["confusion", "state"])
+def test_what_does_not_go_with_many_labels(verb: str) -> None:
+    frame = pl.DataFrame({"y": [[1, 0], [0, 1]], "p": [[0.4, 0.6], [0.2, 0.9]]})
+    scan = sqleval.scan(frame, label="y", score="p")
+    with pytest.raises(RequestError, match="does not go with many labels"):
+        getattr(scan, verb)()
+    with pytest.raises(RequestError, match="do not go with many labels"):
+        scan.evaluate("roc_auc", bins=8)
