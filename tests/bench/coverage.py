@@ -72,6 +72,11 @@ CLASSES = [
     "cohen_kappa(weights='linear')", "cohen_kappa(weights='quadratic')",
 ]  # fmt: skip
 SCORED_CLASSES = ["top_k_accuracy(k=1)", "top_k_accuracy(k=2)"]
+#: Means over rows of many labels.
+MANY_LABELS = [
+    "f1_samples", "precision_samples", "hamming_loss", "subset_accuracy",
+    "label_ranking_average_precision", "coverage_error", "label_ranking_loss",
+]  # fmt: skip
 
 
 class Population(NamedTuple):
@@ -203,6 +208,33 @@ def draw_predicted(shape: str, points: int = 4000) -> Population:
     return Population(rows, np.full(points, 1 / points), roles, PREDICTED, has_classes=False)
 
 
+def draw_labels(n: int, rng: np.random.Generator) -> pl.DataFrame:
+    """Return rows of four labels that depend on each other, and their scores."""
+    latent = rng.normal(0, 0.6, (n, 1)) + rng.normal(0, 0.8, (n, 4))
+    labels = latent + rng.normal(0, 1, (n, 4)) > [0.3, 0.9, 1.3, 0.6]
+    scores = 1 / (1 + np.exp(0.6 - latent))
+    columns = {f"y{i}": labels[:, i].astype(int) for i in range(4)}
+    return pl.DataFrame(columns | {f"p{i}": scores[:, i] for i in range(4)})
+
+
+def measure_many_labels(n: int, sets: int, seed: int) -> dict[str, Cell]:
+    """Return the coverage of means over samples of ``n`` rows of many labels."""
+    rng = np.random.default_rng(seed)
+    roles: dict[str, Any] = {"label": {i: f"y{i}" for i in range(4)}}
+    roles |= {"score": {i: f"p{i}" for i in range(4)}}
+    truth = sqleval.scan(draw_labels(1_000_000, rng), **roles).evaluate(MANY_LABELS).collect()
+    target = dict(truth.select("metric", "value").iter_rows())
+    sample = draw_labels(sets * n, rng).with_columns(set=pl.Series(np.repeat(np.arange(sets), n)))
+    found = sqleval.scan(sample, **roles, by="set").evaluate(MANY_LABELS, ci=0.95).collect()
+    cells: dict[str, Cell] = {}
+    for (name,), rows in found.group_by("metric", maintain_order=True):
+        known, value = rows.filter(pl.col("low").is_not_null()), target[str(name)]
+        inside = (known["low"] <= value) & (known["high"] >= value)
+        missing = rows["low"].null_count() / rows.height
+        cells[str(name)] = Cell(100 * inside.sum() / max(known.height, 1), missing, 0)
+    return cells
+
+
 def count_smallest_class(population: Population, frame: pl.DataFrame) -> pl.DataFrame:
     """Return the rows of the smallest class in each sample; all rows if there are no classes."""
     if not population.has_classes:
@@ -275,6 +307,8 @@ def list_tables(sets: int, seed: int) -> Iterator[tuple[str, list[str], dict[str
     for shape in SHAPES:
         columns = [measure(draw_predicted(shape), n, sets, seed) for n in FEW_SIZES]
         yield f"regression, {shape}", [f"{n:,}" for n in FEW_SIZES], _turn(columns)
+    columns = [measure_many_labels(n, sets, seed) for n in QUERIES]
+    yield "many labels, rows", [f"{n:,}" for n in QUERIES], _turn(columns)
 
 
 def _turn(columns: list[dict[str, Cell]]) -> dict[str, list[Cell]]:
