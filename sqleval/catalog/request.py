@@ -166,13 +166,9 @@ def _check_choice(name: str, option: str, value: object, allowed: tuple[object, 
 
 
 def parse(
-    text: str,
-    task: str,
-    *,
-    named: bool = True,
-    folds: bool = False,
+    text: str, task: str, *, named: bool = True, folds: bool = False,
     catalogue: Catalogue | None = None,
-) -> Request:
+) -> Request:  # fmt: skip
     """Parse a request, and check it against the catalogue and the task.
 
     Parameters
