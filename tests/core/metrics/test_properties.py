@@ -340,7 +340,7 @@ ALWAYS = {
     "count", "sum", "median", "quantile", "hamming_loss", "subset_accuracy", "coverage_error",
     "label_ranking_average_precision", "label_ranking_loss",
     "median_absolute_error", "absolute_error_quantile",
-    "max_error",
+    "max_error", "mean_error", "smape", "huber", "log_cosh", "pinball_loss",
 }  # fmt: skip
 
 
@@ -369,10 +369,12 @@ def squeezed(sql: str) -> str:
 
 
 def expressions(name: str) -> Iterator[str]:
-    """Yield the value expression of each file of a metric."""
+    """Yield the value expression of each file of a metric; for a mean, the value of a row."""
     for file in builtin().files(name):
-        value = next(item for item in file.query.selects if item.alias_or_name == "value")
-        yield squeezed(value.unalias().sql(dialect="duckdb", comments=False))
+        value = next(item for item in file.query.selects if item.alias_or_name == "value").unalias()
+        if file.reads == (f"{name}_rows",):
+            value = read_expressions(builtin().get(f"{name}_rows").query)["row_value"]
+        yield squeezed(value.sql(dialect="duckdb", comments=False))
 
 
 @cache

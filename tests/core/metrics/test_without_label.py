@@ -343,7 +343,7 @@ def test_wrong_roles_are_refused(call: dict[str, Any], message: str) -> None:
     [
         (lambda: evaluate(metrics="roc_auc"), "roc_auc is a binary metric and the task is value"),
         (lambda: evaluate(metrics="quantile(q=2)"), r"quantile\(q=\) must be in \[0, 1\]"),
-        (lambda: sqleval.scan(ROWS, value="points").curve("roc").collect(), "the task is value"),
+        (lambda: sqleval.scan(ROWS, value="points").curve("roc").collect(), "the task is 'value'"),
         (lambda: sqleval.scan(ROWS, label="passed", score="w").evaluate("mean"),
          r"mean is a value metric and the task is binary; name .*, or value=COLUMN \(--value"),
         (lambda: sqleval.scan(ROWS, value="points").evaluate("mean", bins=8), "bins= is for"),
