@@ -76,6 +76,17 @@ DISAGREEMENTS = (
         "Lin (1989): n",
     ),
     (
+        "Regression",
+        "correlation with constant predictions",
+        {"label": [1, 2, 3], "prediction": [2, 2, 2]},
+        "spearman",
+        {
+            "scipy.stats.spearmanr(label, prediction).statistic": None,
+            "torchmetrics spearman_corrcoef": 0.0,
+        },
+        "SciPy: it is undefined, and not 0",
+    ),
+    (
         "Ranking",
         "average precision with tied scores",
         {"query": [1, 1, 1, 1], "label": [0, 1, 0, 1], "score": [1, 1, 1, 0]},
