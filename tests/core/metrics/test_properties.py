@@ -17,6 +17,7 @@ import sqleval
 from sqleval.catalog import Relation, builtin
 from sqleval.checking import properties
 from sqleval.checking.properties import Rows, Values, find_differences
+from sqleval.compiler.bin_rows import read_expressions
 from tests.support.cases import CASES, ROLES, Case, Data, Kind, about, drawn, has_twins
 from tests.support.macros import ALL
 
