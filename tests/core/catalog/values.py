@@ -128,11 +128,8 @@ def list_inputs() -> Iterator[Input]:
         ("scores of classes", scores, [*several, *averages], _SEVERAL),
         ("predicted classes", predicted, [*several, *averages], _SEVERAL),
         ("numbers", regression, by_task["regression"], _SEVERAL),
-        # They have no interval in few rows, so more values.
-        (
-            "weighted numbers", {**regression, "weight": "w"},
-            ["max_error", "absolute_error_quantile"], ("rows", "elsewhere"),
-        ),
+        ("numbers by relevance", {**regression, "by": ["relevance"]}, by_task["regression"],
+         ["rows", "elsewhere", "buckets"]),
         ("values", alone, [*by_task["value"], "quantile(q=0.8)"], [*_SEVERAL, "bins"]),
         ("values of 0 and 1", judged, by_task["value"], [*_SEVERAL, "bins"]),
         ("many labels", labelled, [*by_task["many labels"], *several_labels], _SEVERAL),
