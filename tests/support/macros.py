@@ -11,9 +11,14 @@ import sqleval
 from sqleval.catalog import builtin, request
 from tests.support.cases import DATA, ROLES, Data, Kind, drawn
 
-#: Metrics of a column without a label have no macros, because SQL has functions of their names.
+#: Metrics of a column without a label have no macros, because SQL has functions of their names; and
+#: metrics of many labels have none, because a macro reads one label of each row.
 FILES = [
-    *(each for each in builtin().relations("metric", "curve") if each.family != "value"),
+    *(
+        each
+        for each in builtin().relations("metric", "curve")
+        if each.family not in ("value", "multilabel")
+    ),
     builtin().get("confusion"),
 ]
 BY_HAND = {
@@ -31,6 +36,8 @@ GIVEN: dict[str, Any] = {
     "threshold": 0.3, "beta": 2.0, "max_fpr": 0.35, "bins": 4, "strategy": "quantile",
     "eps": 0.001, "normalize": False, "cost_fn": 5.0, "cost_fp": 0.5, "prior": 0.3,
     "recall": 0.5, "precision": 0.6, "drop_intermediate": True, "start": "origin", "k": 3,
+    "weights": "linear", "z": 1.0, "reach": 2.0, "norm": "l2", "q": 0.3, "features": 3,
+    "alpha": 0.2, "power": 1.5, "delta": 0.5, "normalization": "std",
     "min_relevance": 2.0, "gain": "exponential", "p": 0.6, "map.normalize": "k",
 }  # fmt: skip
 #: Costs of predicting one class for another.

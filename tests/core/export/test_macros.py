@@ -40,6 +40,7 @@ ALONE = [
         "multiclass": {"plain"} if other else {"weights and keys"},
         "regression": {"plain", "weights and keys"} if other else {data.name},
         "value": set(),  # a column without a label has no macros
+        "many labels": set(),
     }.get(data.kind, {data.name})
 ]  # fmt: skip
 
