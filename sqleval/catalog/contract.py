@@ -137,7 +137,7 @@ class Relation:
     @property
     def is_per_row(self) -> bool:
         """Whether it is computed per row of many labels, and averaged over rows."""
-        return all(TASKS[task].has_many_labels for task in self.tasks)
+        return bool(self.tasks) and all(TASKS[task].has_many_labels for task in self.tasks)
 
     @property
     def has_queries(self) -> bool:

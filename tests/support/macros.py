@@ -91,7 +91,7 @@ def list_macros(con: duckdb.DuckDBPyConnection, kind: str, weighted: bool = Fals
         for name, arguments in found
         if name not in BY_HAND and needs <= {*arguments}
         and (kind == "ranking") == ("qid" in arguments)
-        and (kind == "regression") == (builtin().get(name).family == "regression")
+        and (kind == "regression") == ("regression" in builtin().get(name).tasks)
     })  # fmt: skip
 
 

@@ -42,9 +42,9 @@ steps AS (
     FROM (
         SELECT
             slice,
-            mean_logit,
-            last_centre,
-            last_slope,
+            MIN(same_mean) AS mean_logit,
+            MIN(same_centre) AS last_centre,
+            MIN(same_slope) AS last_slope,
             SUM(positives * miss - negatives * hit) AS residual,
             SUM((positives * miss - negatives * hit) * x) AS slope_residual,
             SUM((positives + negatives) * miss * hit) AS total,
@@ -58,9 +58,9 @@ steps AS (
         FROM (
             SELECT
                 fit.slice,
-                fit.mean_logit,
-                fit.centre AS last_centre,
-                fit.slope AS last_slope,
+                fit.mean_logit AS same_mean,
+                fit.centre AS same_centre,
+                fit.slope AS same_slope,
                 logits.positives,
                 logits.negatives,
                 logits.positive_squares,
@@ -77,11 +77,7 @@ steps AS (
             FROM start AS fit
             JOIN logits USING (slice)
         ) AS fitted
-        GROUP BY
-            slice,
-            mean_logit,
-            last_centre,
-            last_slope
+        GROUP BY slice
     ) AS sums
 )
 SELECT

@@ -33,14 +33,14 @@ steps AS (
     FROM (
         SELECT
             slice,
-            last_shift,
+            MIN(same_shift) AS last_shift,
             SUM(positives * miss - negatives * hit) AS residual,
             SUM((positives + negatives) * miss * hit) AS total,
             SUM(positive_squares * miss * miss + negative_squares * hit * hit) AS total_squares
         FROM (
             SELECT
                 fit.slice,
-                fit.shift AS last_shift,
+                fit.shift AS same_shift,
                 logits.positives,
                 logits.negatives,
                 logits.positive_squares,
@@ -55,9 +55,7 @@ steps AS (
             FROM start AS fit
             JOIN logits USING (slice)
         ) AS fitted
-        GROUP BY
-            slice,
-            last_shift
+        GROUP BY slice
     ) AS solved
 )
 SELECT
