@@ -177,7 +177,10 @@ def test_curves_refuse_what_metrics_refuse() -> None:
     regression = sqleval.scan(ROWS, label="p", prediction="p", task="regression")
     with pytest.raises(RequestError) as refused:
         regression.curve("roc")
-    assert "roc_curve needs task='binary' or task='multiclass' (--task)" in str(refused.value)
+    assert (
+        "roc_curve needs task='binary' or task='multiclass' or task='multilabel' (--task)"
+        in str(refused.value)
+    )
     assert "the task is 'regression'; its curves: error_by_quantile, " in str(refused.value)
     decided = sqleval.scan(ROWS, label="y", prediction="b", task="binary")
     with pytest.raises(RequestError, match="roc_curve: score= is needed and not given"):
