@@ -2,15 +2,13 @@
 summary: >-
   mean distance between predicted probability and observed share of positives over bins, weighted by
   the rows of each bin
-formula: >-
-  sum over bins of (n_b / n) |mean p - mean y|; the macro average over classes is the classwise
-  calibration error
+formula: sum over bins of (n_b / n) |mean p - mean y|
 direction: lower
 range: 0 .. 1
 domain: "score: 0 .. 1"
 expectation: none
 reference: sklearn.calibration.calibration_curve # its bins, weighted by their rows
-aliases: [ece, classwise_calibration_error]
+aliases: [ece]
 task: two classes
 weights: frequency
 since: 0.1.0

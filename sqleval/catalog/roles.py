@@ -127,12 +127,7 @@ class RoleFacts:
 
 
 ROLES: dict[str, RoleFacts] = {
-    "label": RoleFacts(
-        "label", "label",
-        "Column of the truth, a list if a row has many labels; or repeat NAME=COLUMN for each of "
-        "the labels.",
-        metavar="COLUMN|NAME=COLUMN",
-    ),
+    "label": RoleFacts("label", "label", "Column of the truth."),
     "score": RoleFacts(
         "score", "score",
         "Score; repeat NAME=COLUMN for several models or classes, and with --task multiclass "

@@ -8,15 +8,7 @@ import polars as pl
 
 from sqleval.catalog import request
 from sqleval.common.sql_text import Value
-from sqleval.frontend.bound import (
-    Bound,
-    Metrics,
-    bind_matches,
-    create_clustered,
-    create_input,
-    parse_requests,
-    refuse_many_labels,
-)
+from sqleval.frontend.bound import Bound, Metrics, bind_matches, create_input, parse_requests
 from sqleval.resampling.deferred import defer_frame
 
 
@@ -107,8 +99,6 @@ def compare(
     from sqleval.comparison.options import Options
 
     requests = parse_requests(bound, metrics, ci)
-    if not paired or model is not None or groups is not None:
-        refuse_many_labels(bound, "compare() with paired=False, model= or groups=")
     bound, key_names = bind_matches(bound, model, key, groups)
     options = Options(
         baseline,
@@ -124,8 +114,7 @@ def compare(
         key_names,
         groups,
     )
-    data = create_clustered(bound, cluster, requests)
-    return create_comparison(data, requests, options, bound.key_types)
+    return create_comparison(create_input(bound, cluster), requests, options, bound.key_types)
 
 
 def leaderboard(
@@ -184,15 +173,12 @@ def leaderboard(
     from sqleval.comparison.options import Options
 
     requests = parse_requests(bound, metrics, ci)
-    if not paired or model is not None:
-        refuse_many_labels(bound, "leaderboard() with paired=False or model=")
     bound, key_names = bind_matches(bound, model, key)
     options = Options(
         test=test, paired=paired, ci=ci, adjust=adjust, replicates=replicates, seed=seed,
         model=model, key=key_names,
     )  # fmt: skip
-    data = create_clustered(bound, cluster, requests)
-    return create_leaderboard(data, requests, options, bound.key_types)
+    return create_leaderboard(create_input(bound, cluster), requests, options, bound.key_types)
 
 
 def compare_curves(
@@ -251,12 +237,11 @@ def compare_curves(
     """
     from sqleval.curves import bands, compare  # late: they need SciPy
 
-    refuse_many_labels(bound, "compare_curves()")
     options = bands.parse_options(ci, replicates, seed)
     curve_request = request.parse_curve(curve, params, bound.binding.task, bound.catalogue)
     compare.check_curve(curve_request, bound.binding, baseline)
     data = create_input(bound, cluster)
-    bands.check_source(data, curve_request)
+    bands.check_source(data)
     keys = {name: kind for name, kind in bound.key_types.items() if name != "model"}
     schema = pl.Schema({**keys, **compare.COLUMNS})
     return defer_frame(
@@ -325,7 +310,6 @@ def sample_size(
     from sqleval.comparison.options import Options  # late: it needs SciPy
     from sqleval.comparison.sample_size import Aim, create_sample_sizes
 
-    refuse_many_labels(bound, "sample_size()")
     requests = parse_requests(bound, metrics, ci)
     options = Options(
         baseline=baseline, test=test, alternative=alternative, ci=ci, replicates=replicates,

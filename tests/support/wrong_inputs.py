@@ -139,7 +139,7 @@ COLUMNS = [
     Wrong({"label": "s", "score": None, "prediction": "k", "positive": "yes"}, "scan",
           RequestError, "positive='yes' is not an integer, and 'k' is BIGINT"),
     Wrong({"task": "regresion", "score": None, "prediction": "p"}, "scan", RequestError,
-          "task='regresion' must be one of binary, multiclass, multilabel, regression, ranking"),
+          "task='regresion' must be one of binary, multiclass, regression, ranking"),
     Wrong({"nulls": "skip"}, "scan", RequestError, "nulls='skip' must be 'error' or 'drop'"),
     Wrong({"labels": ROWS}, "scan", RequestError,
           "labels= and on= go together: the second source, and the key to join by"),
@@ -168,7 +168,7 @@ VALUES = [
           f"label='y' must hold 0 and 1 (or -1 and 1); it holds 0 and -1{TWO}"),
     Wrong(instead(y=[0.0, 0.5, 1.0, 1.0]), "collect", DataError,
           "label='y' must hold 0 and 1 (or -1 and 1); another value, such as 0.5, is in 1 of 4 rows"
-          "; prediction= (--prediction) instead of score= evaluates a regression, positive= "),
+          f"{TWO}"),
     Wrong(instead(y=[5, 5, 5, 5]), "collect", DataError, "such as 5, is in 4 of 4 rows"),
     Wrong({"label": "k", "positive": 1}, "collect", DataError,
           f"label='k' holds 0 and 2 beside positive=1: is that spelled as in the data? {SEVERAL}"),
@@ -287,7 +287,7 @@ METRICS = [
     Wrong({"metrics": "roc_auc", "score": None, "prediction": "y", "task": "binary"}, "evaluate",
           RequestError, "roc_auc: score= is needed and not given"),
     Wrong({"metrics": "mse", "task": "regression"}, "evaluate", RequestError,
-          "r2: prediction= is needed and not given"),
+          "mse: prediction= is needed and not given"),
     Wrong({"metrics": "precision(threshold=0.3)", "score": None, "prediction": "y",
            "task": "binary"}, "evaluate", RequestError, "threshold"),
     Wrong({"metrics": "log_loss", "label": "k", "score": None, "prediction": "q"}, "evaluate",
@@ -342,7 +342,7 @@ TYPES = [
     Wrong(file("header.csv"), "scan", SourceError, "header.csv has a header and no rows"),
     Wrong(file("nothing.csv"), "scan", SourceError, "nothing.csv has no rows, and no header"),
     Wrong({"task": "regression", "metrics": None}, "evaluate", RequestError,
-          "r2: prediction= is needed and not given"),
+          "mse: prediction= is needed and not given"),
 ]  # fmt: skip
 NOT_ONE = "must be one condition, such as \"carrier = 'AA'\""
 NOT_HELD = "may not hold a subquery, an aggregate or a parameter"

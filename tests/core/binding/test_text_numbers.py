@@ -90,5 +90,5 @@ def test_a_score_of_a_regression() -> None:
     rows = pl.DataFrame({"y": [1.5, 0.25, 3.0], "p": [1.0, 0.5, 2.5]})
     with pytest.raises(sqleval.DataError, match=r"prediction= \(--prediction\) instead of score="):
         sqleval.scan(rows, label="y", score="p").evaluate("roc_auc").collect()
-    with pytest.raises(RequestError, match=r"give prediction= \(--prediction\) instead of score="):
+    with pytest.raises(RequestError, match="predicted values, and no score="):
         sqleval.scan(rows, label="y", score="p", task="regression").evaluate("mse")

@@ -17,7 +17,6 @@ import sqleval
 from sqleval.catalog import Relation, builtin
 from sqleval.checking import properties
 from sqleval.checking.properties import Rows, Values, find_differences
-from sqleval.compiler.bin_rows import read_expressions
 from tests.support.cases import CASES, ROLES, Case, Data, Kind, about, drawn, has_twins
 from tests.support.macros import ALL
 
@@ -49,10 +48,8 @@ def metrics_of(kind: Kind, *, weighted: bool = False, by: Any = "example") -> li
     return [same[(turn + i) % len(same)].metric for i, same in enumerate(sets)]
 
 
-#: Metrics whose best value depends on the share of positives, or the number of labels of a row.
-BEST_BY_PREVALENCE = {
-    "brier_resolution", "precision_at_k", "recall_at_k", "f1_at_k", "rbp", "coverage_error",
-}  # fmt: skip
+#: Metrics whose best value depends on the share of positives.
+BEST_BY_PREVALENCE = {"brier_resolution"}
 
 
 def statements(metrics: list[str]) -> list[list[str]]:
@@ -86,8 +83,6 @@ def frames(kind: Kind) -> st.SearchStrategy[pl.DataFrame]:
             "q": st.integers(0, 3),
         },
         "value": {"y": st.integers(0, 1), "v": finite | st.sampled_from([0.0, 1.0])},
-        "many labels": {f"y_{name}": st.integers(0, 1) for name in "abc"}
-        | {f"p_{name}": SCORES for name in "abc"},
     }
     shared = {
         "count": st.integers(0, 3),
@@ -149,16 +144,9 @@ def test_perfect_predictions_reach_the_best_end(kind: Kind, weight: str | None) 
         "regression": {"v": label},
         "ranking": {"p": label.cast(float)},
         "value": {"v": pl.lit(1.0)},
-        "many labels": {f"p_{name}": pl.col(f"y_{name}").cast(float) for name in "abc"},
     }
     metrics = metrics_of(kind, weighted=weight is not None)
-    frame = drawn(kind)
-    if kind == "many labels":  # a row without labels, and without predicted ones, counts 0
-        frame = frame.filter(pl.any_horizontal(pl.col("^y_.$") == 1))
-    if kind == "regression":
-        # Deviances and logarithms need labels above 0.
-        frame = frame.with_columns(pl.col("y").abs())
-    bound = rows(frame.with_columns(**right[kind]), kind, weight=weight)
+    bound = rows(drawn(kind).with_columns(**right[kind]), kind, weight=weight)
     wrong: dict[str, float | None] = {}
     for (name,), value in properties.evaluate(bound, metrics).items():
         request = bound.parse([name])[name]
@@ -337,12 +325,7 @@ def given_notes(name: str) -> Iterator[str]:
 
 
 #: Metrics that are undefined only without rows or without weight, as all metrics are then.
-ALWAYS = {
-    "count", "sum", "median", "quantile", "hamming_loss", "subset_accuracy", "coverage_error",
-    "label_ranking_average_precision", "label_ranking_loss",
-    "median_absolute_error", "absolute_error_quantile",
-    "max_error", "mean_error", "smape", "huber", "log_cosh", "pinball_loss",
-}  # fmt: skip
+ALWAYS = {"count", "sum", "median", "quantile"}
 
 
 @pytest.mark.parametrize("relation", builtin().relations("metric"), ids=lambda file: file.name)
@@ -370,12 +353,10 @@ def squeezed(sql: str) -> str:
 
 
 def expressions(name: str) -> Iterator[str]:
-    """Yield the value expression of each file of a metric; for a mean, the value of a row."""
+    """Yield the value expression of each file of a metric."""
     for file in builtin().files(name):
-        value = next(item for item in file.query.selects if item.alias_or_name == "value").unalias()
-        if file.reads == (f"{name}_rows",):
-            value = read_expressions(builtin().get(f"{name}_rows").query)["row_value"]
-        yield squeezed(value.sql(dialect="duckdb", comments=False))
+        value = next(item for item in file.query.selects if item.alias_or_name == "value")
+        yield squeezed(value.unalias().sql(dialect="duckdb", comments=False))
 
 
 @cache
