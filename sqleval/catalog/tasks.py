@@ -136,7 +136,7 @@ TASKS: dict[str, TaskFacts] = {
     "regression": TaskFacts(
         has_values=True,
         metrics=("regression",),
-        defaults=("r2", "mae", "rmse", "mape", "mean_error"),
+        defaults=("r2", "mae", "rmse", "mape", "mean_bias"),
         headline="rmse",
         unscored_curves=(
             "predicted_vs_actual", "residuals", "residual_histogram", "error_by_quantile",

@@ -63,7 +63,7 @@ PREDICTED = [
     "normalized_rmse(normalization='std')", "wape", "percent_bias", "rmsle",
     "d2_tweedie(power=1.0)", "d2_tweedie(power=2.0)", "d2_pinball", "d2_pinball(alpha=0.9)",
     "median_absolute_error", "absolute_error_quantile", "spearman", "kendall", "regression_gini",
-    "mean_error", "mape", "smape", "msle", "pinball_loss(alpha=0.1)", "huber", "log_cosh",
+    "mean_bias", "mape", "smape", "msle", "pinball_loss(alpha=0.1)", "huber", "log_cosh",
     "poisson_deviance", "gamma_deviance", "tweedie_deviance(power=1.5)",
 ]  # fmt: skip
 SHAPES = ("normal", "heteroscedastic", "heavy tails")

@@ -62,7 +62,7 @@ def regression_of_sklearn(path: str) -> Values:
         "mae": sk.mean_absolute_error(y, p),
         "rmse": sk.root_mean_squared_error(y, p),
         "mape": sk.mean_absolute_percentage_error(y, p),
-        "mean_error": np.mean(p - y),
+        "mean_bias": np.mean(p - y),
     }
 
 

@@ -341,7 +341,7 @@ ALWAYS = {
     "count", "sum", "median", "quantile", "hamming_loss", "subset_accuracy", "coverage_error",
     "label_ranking_average_precision", "label_ranking_loss",
     "median_absolute_error", "absolute_error_quantile",
-    "max_error", "mean_error", "smape", "huber", "log_cosh", "pinball_loss",
+    "max_error", "mean_bias", "smape", "huber", "log_cosh", "pinball_loss",
 }  # fmt: skip
 
 

@@ -32,7 +32,7 @@ REQUESTS: Mapping[str, str] = {
     "kendall, no ties": "kendall",
     "index of ideality of correlation, weights": "index_of_ideality_of_correlation",
     "percent bias": "percent_bias",
-    "additive bias, weights": "mean_error",
+    "additive bias, weights": "mean_bias",
     "pinball 0.5": "pinball_loss(alpha=0.5)",
     "Nash-Sutcliffe efficiency 0": "nash_sutcliffe",
     # The sum over the classes; by default it is divided by their number less 1.

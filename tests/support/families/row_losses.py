@@ -107,7 +107,7 @@ def all_rows(rows: Rows) -> np.ndarray:
 
 
 CASES: list[Case] = [
-    Case("mean_error", "regression", averaged(lambda label, prediction: prediction - label)),
+    Case("mean_bias", "regression", averaged(lambda label, prediction: prediction - label)),
     Case(
         "mape",
         "regression",

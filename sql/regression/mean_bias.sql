@@ -4,7 +4,7 @@ formula: mean(prediction - label)
 direction: none
 range: -inf .. inf
 reference: numpy.average # of prediction - label
-aliases: [bias, mean_bias, mean_bias_error]
+aliases: [bias, mean_bias_error, mean_error]
 task: regression
 weights: frequency
 since: 0.2.0
