@@ -167,7 +167,8 @@ def confusion(
     Example:
       sqleval confusion lake/preds --label delayed --score p --threshold 0.3 \
         --nulls drop
-      sqleval confusion lake/preds --label kind --prediction guess --normalize true
+      sqleval confusion lake/preds --label kind --prediction guess \
+        --normalize true
     """
     from sqleval.cli.output import write
 

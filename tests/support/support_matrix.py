@@ -96,8 +96,11 @@ def _questions(relation: Relation) -> Iterator[Call]:
     name, family = relation.name, relation.family
     if name == "misclassification_cost":
         name = _COSTS
-    if family == "regression":
-        yield Call(name, "preds", {"label": "y", "prediction": "yhat", "weight": "w"})
+    if family == "multilabel":
+        return  # one row for each label is written for DuckDB alone
+    if relation.task == "regression":
+        roles = {"label": "y", "prediction": "yhat", "weight": "w", "task": "regression"}
+        yield Call(name, "preds", roles)
     elif family == "value":
         roles = {"value": "label" if name == "share" else "y", "weight": "w", "by": ["seg"]}
         yield Call(name, "preds", roles)

@@ -287,7 +287,7 @@ METRICS = [
     Wrong({"metrics": "roc_auc", "score": None, "prediction": "y", "task": "binary"}, "evaluate",
           RequestError, "roc_auc: score= is needed and not given"),
     Wrong({"metrics": "mse", "task": "regression"}, "evaluate", RequestError,
-          "r2: prediction= is needed and not given"),
+          "mse: prediction= is needed and not given"),
     Wrong({"metrics": "precision(threshold=0.3)", "score": None, "prediction": "y",
            "task": "binary"}, "evaluate", RequestError, "threshold"),
     Wrong({"metrics": "log_loss", "label": "k", "score": None, "prediction": "q"}, "evaluate",
@@ -297,8 +297,10 @@ METRICS = [
       for ci in (1.5, 1, 0, -0.1, NAN)),
 ]  # fmt: skip
 TYPES = [
+    Wrong({"label": 5}, "scan", RequestError,
+          "label=5 must be the name of a column, or a mapping of labels to columns"),
     *(Wrong({name: 5}, "scan", RequestError, f"{name}=5 must be one name, as a text")
-      for name in ("label", "weight", "qid", "role", "task", "nulls")),
+      for name in ("weight", "qid", "role", "task", "nulls")),
     *(Wrong({name: value}, "scan", RequestError,
             f"{name}={value!r} must be the name of a column, or a list of names")
       for name in ("by", "over", "on") for value in (5, [5], {"a": 1})),
