@@ -58,8 +58,8 @@ class Vector(NamedTuple):
         if self.fields:
             listed = ", ".join(f"{self._column}.{quote(field)}" for field in self.fields)
             return f"LEAST({listed})", f"GREATEST({listed})"
-        prefix = "LIST" if dialect == "duckdb" else "ARRAY"
-        return f"{prefix}_MIN({self._list})", f"{prefix}_MAX({self._list})"
+        lowest, highest = (_name_function(each, dialect) for each in ("MIN", "MAX"))
+        return f"{lowest}({self._list})", f"{highest}({self._list})"
 
     def write_score(self, place: int, count: int, dialect: str) -> SliceKey:
         """Return the computed column of the score of the class at a place, which starts at 0.
@@ -72,9 +72,9 @@ class Vector(NamedTuple):
         # "list"[1] as the list of the number 1.
         score = f"({self._list})[{place + 1}]"
         if self.is_sparse:
-            prefix = "LIST" if dialect == "duckdb" else "ARRAY"
+            position = _name_function("POSITION", dialect)
             # Spark's indices start at 0, and the result at 1; it is 0 or NULL without the index.
-            at = f"{prefix}_POSITION({self._column}.indices, CAST({place} AS INTEGER))"
+            at = f"{position}({self._column}.indices, CAST({place} AS INTEGER))"
             # Sail reads only a literal place in brackets.
             value = f"{'LIST_EXTRACT' if dialect == 'duckdb' else 'ELEMENT_AT'}({self._list}, {at})"
             sparse = f"CASE WHEN {at} > 0 THEN {value} ELSE 0 END"
@@ -100,6 +100,11 @@ class Vector(NamedTuple):
 #: The function that counts a list's values, and the one that raises an error; LEN is DuckDB's.
 _LENGTHS = {"spark": "ARRAY_LENGTH", "databricks": "ARRAY_LENGTH", "trino": "ARRAY_LENGTH"}
 _ERRORS = {"duckdb": "ERROR", "spark": "RAISE_ERROR"}
+
+
+def _name_function(name: str, dialect: str) -> str:
+    """Return the function of lists that is called LIST_... in DuckDB and ARRAY_... elsewhere."""
+    return f"{'LIST' if dialect == 'duckdb' else 'ARRAY'}_{name}"
 
 
 def find_vector(text: str, column: Column) -> Vector | None:

@@ -128,6 +128,7 @@ def _take_orders(
 
 
 def _check_catalogue(catalogue: object) -> None:
+    """Raise `RequestError` unless it is a catalogue, or None."""
     if catalogue is not None and not isinstance(catalogue, Catalogue):
         raise RequestError(
             f"catalogue={catalogue!r} must be a Catalogue: Catalogue(find_sql_folder(), FOLDER) "
