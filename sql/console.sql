@@ -2,16 +2,17 @@
 -- generated script starts with them; one macro per metric file follows. A macro's parameter
 -- replaces every column of the same name that has no table alias, hence s., a., r.
 
--- Return TRUE for a column, and raise an error for a text in single quotes, which would be the same
--- in all rows. ALIAS of a text is its literal, and of a column its name.
-CREATE OR REPLACE MACRO sqleval._is_column(role, argument) AS
+-- Return the column, and raise an error for a text in single quotes, which would be the same in all
+-- rows. ALIAS of a text is its literal, and of a column its name. The check stands where the column
+-- is read: DuckDB may compute a filter of the same query after a cast.
+CREATE OR REPLACE MACRO sqleval._column(role, argument) AS
     CASE
         WHEN STARTS_WITH(ALIAS(argument), '''')
             THEN ERROR(CONCAT(
                 role, ' := ', ALIAS(argument), ' is one text in all rows, a column stands without ',
                 'quotes or in double ones: ', role, ' := "', TRIM(ALIAS(argument), ''''), '"'
             ))
-        ELSE TRUE
+        ELSE argument
     END;
 
 -- Scores of two classes. The label keeps its type, because the rows may be held in memory and a
@@ -20,11 +21,10 @@ CREATE OR REPLACE MACRO sqleval._is_column(role, argument) AS
 CREATE OR REPLACE MACRO sqleval._scores(tbl, label, score, weight, slice) AS TABLE
 SELECT
     slice AS slice_1,
-    label AS label,
-    CASE WHEN FALSE THEN CAST(NULL AS TINYINT) ELSE score END AS score,
+    sqleval._column('label', label) AS label,
+    CASE WHEN FALSE THEN CAST(NULL AS TINYINT) ELSE sqleval._column('score', score) END AS score,
     weight AS weight
-FROM QUERY_TABLE(tbl)
-WHERE sqleval._is_column('label', label) AND sqleval._is_column('score', score);
+FROM QUERY_TABLE(tbl);
 
 -- A label as a number; NULL if it is a text, or NaN, which is a missing value.
 CREATE OR REPLACE MACRO sqleval._number(label) AS
@@ -118,21 +118,22 @@ CREATE OR REPLACE MACRO sqleval._class(class, label) AS
 CREATE OR REPLACE MACRO sqleval._classes(tbl, label, prediction, weight, slice) AS TABLE
 SELECT
     slice AS slice_1,
-    sqleval._class(label, label) AS label,
+    sqleval._class(sqleval._column('label', label), label) AS label,
     sqleval._class(prediction, label) AS prediction,
     weight AS weight
-FROM QUERY_TABLE(tbl)
-WHERE sqleval._is_column('label', label);
+FROM QUERY_TABLE(tbl);
+
+CREATE OR REPLACE MACRO sqleval._finite(number) AS
+    CASE WHEN ISFINITE(CAST(number AS DOUBLE)) THEN CAST(number AS DOUBLE) END;
 
 -- Predicted values (regression). A value that is not finite counts as missing.
 CREATE OR REPLACE MACRO sqleval._values(tbl, label, prediction, weight, slice) AS TABLE
 SELECT
     slice AS slice_1,
-    CASE WHEN ISFINITE(CAST(label AS DOUBLE)) THEN CAST(label AS DOUBLE) END AS label,
-    CASE WHEN ISFINITE(CAST(prediction AS DOUBLE)) THEN CAST(prediction AS DOUBLE) END AS prediction,
+    sqleval._finite(sqleval._column('label', label)) AS label,
+    sqleval._finite(prediction) AS prediction,
     weight AS weight
-FROM QUERY_TABLE(tbl)
-WHERE sqleval._is_column('label', label);
+FROM QUERY_TABLE(tbl);
 
 CREATE OR REPLACE MACRO sqleval._predicted_usable(label, prediction, weight) AS
     label IS NOT NULL
@@ -188,15 +189,14 @@ WHERE sqleval._predicted_usable(s.label, s.prediction, s.weight);
 CREATE OR REPLACE MACRO sqleval._ranked(tbl, label, score, qid, slice) AS TABLE
 SELECT
     slice AS slice_1,
-    CAST(label AS DOUBLE) AS label,
-    CAST(score AS DOUBLE) AS score,
+    CAST(sqleval._column('label', label) AS DOUBLE) AS label,
+    CAST(sqleval._column('score', score) AS DOUBLE) AS score,
     CASE
         WHEN TYPEOF(qid) NOT IN ('FLOAT', 'DOUBLE')
             OR TRIM(CAST(qid AS VARCHAR), '-') <> 'nan'
-            THEN qid
+            THEN sqleval._column('qid', qid)
     END AS query
-FROM QUERY_TABLE(tbl)
-WHERE sqleval._is_column('label', label) AND sqleval._is_column('score', score) AND sqleval._is_column('qid', qid);
+FROM QUERY_TABLE(tbl);
 
 -- A NULL label was not judged, and a NULL score was not retrieved; only NaN is a missing value.
 CREATE OR REPLACE MACRO sqleval._ranked_usable(query, label, score) AS

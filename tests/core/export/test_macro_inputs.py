@@ -10,7 +10,6 @@ import polars as pl
 import pytest
 
 from tests.support.macros import create_table, fetch_rows
-from tests.support.versions import needs
 
 NAMES = [
     "label", "score", "weight", "slice", "threshold", "metrics", "tbl", "nulls", "precision",
@@ -268,10 +267,8 @@ def test_a_score_of_truth_values(console: duckdb.DuckDBPyConnection) -> None:
         "accuracy('groups', label := 'g', prediction := g)",
         "evaluate('groups', label := 'g', prediction := g)",
         "roc_auc('groups', label := 'y', score := p)",
-        pytest.param(
-            "mse('groups', label := 'y', prediction := p)",
-            marks=needs("DuckDB 1 casts the text before the check", duckdb="2"),
-        ),
+        "mse('groups', label := 'y', prediction := p)",
+        "ndcg('groups', label := y, score := 'p', qid := g)",
         "ndcg('groups', label := y, score := p, qid := 'g')",
     ],
 )
