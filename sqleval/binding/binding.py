@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from sqleval.binding.label_keys import Labels
+from sqleval.binding.many_labels import ManyLabels
 from sqleval.binding.model_columns import merge_models
 from sqleval.catalog.roles import list_further
 from sqleval.catalog.tasks import TASKS, TaskFacts
@@ -133,6 +134,8 @@ class Binding:
     classes : tuple of (Scalar, Column)
         For a multi-class task, each class and its score column; with ``models``, a column that
         stands for the columns of all models (see `model_columns.merge_columns`).
+    many : ManyLabels or None
+        The names of the labels, if the relation has a row per label of each row.
     positive_as_written : str
         The positive value in messages. Statements are also cached by this text, because 1 and True
         are equal in Python, but differ in SQL.
@@ -178,6 +181,7 @@ class Binding:
     predictions: tuple[Column, ...] = ()
     thresholds: tuple[float, ...] = ()
     classes: tuple[tuple[Scalar, Column], ...] = ()
+    many: ManyLabels | None = None
     positive: Scalar | None = None
     positive_as_written: str = ""
     threshold: float | None = None
@@ -264,6 +268,13 @@ class Binding:
     def folds(self) -> tuple[str, ...]:
         """The reserved names of the columns of ``over``."""
         return tuple(f"fold_{i}" for i, _ in enumerate(self.over, start=1))
+
+    @property
+    def label_keys(self) -> Mapping[str, Column]:
+        """The keys ``label_key`` and ``query`` of rows of many labels: the label, and the row."""
+        if self.many is None:
+            return {}
+        return {"label_key": self.many.label} | ({"query": self.many.row} if self.many.row else {})
 
     @property
     def facts(self) -> TaskFacts:

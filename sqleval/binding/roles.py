@@ -12,6 +12,7 @@ from sqleval.binding.key_sets import parse_sets
 from sqleval.binding.label_keys import Labels
 from sqleval.binding.late_labels import find_roles, unify_added_keys
 from sqleval.binding.lookup import Columns, find_column, list_unique_names
+from sqleval.binding.many_labels import ManyLabels
 from sqleval.binding.model_columns import (
     ModelColumns,
     Named,
@@ -224,12 +225,13 @@ def bind(
     on: str | Sequence[str] | None = None,
     expected: bool = False,
     look: LookAt | None = None,
+    many: ManyLabels | None = None,
     **further: str | None,
 ) -> Binding:
     """Return the binding of a source; see `sqleval.scan` for the parameters.
 
     ``look`` returns the first values of columns, from which the task is inferred if types do not
-    decide.
+    decide. ``many`` has the names of the labels, if a row is one label of a row of many labels.
 
     Raises
     ------
@@ -283,6 +285,7 @@ def bind(
         predictions=tuple(values.predicted),
         thresholds=thresholds,
         classes=classes,
+        many=many,
         positive=values.positive,
         positive_as_written=values.positive_as_written,
         threshold=threshold,

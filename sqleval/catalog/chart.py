@@ -6,7 +6,10 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 #: The kinds of charts: a line in the unit square, or a special drawing.
-KINDS = ("line", "calibration", "ks", "cost_curve", "cost_lines", "gain_table", "matrix")
+KINDS = (
+    "line", "calibration", "ks", "cost_curve", "cost_lines", "gain_table", "matrix", "errors",
+    "error_shares", "histogram", "predicted_vs_actual", "residuals",
+)  # fmt: skip
 
 
 class Chart(NamedTuple):

@@ -21,7 +21,7 @@ HEADER_KEYS = {
     "summary", "formula", "direction", "range", "domain", "params", "reference", "weights",
     "cost", "since", "when", "interval", "order", "across", "means", "centres", "variances",
     "unbinned", "bound", "units", "task", "types", "aliases", "band", "test", "scale",
-    "expectation", "no_information", "chart", "repeat", "version",
+    "expectation", "no_information", "chart", "repeat", "version", "same_as",
 }  # fmt: skip
 #: The conditions that a twin may name in ``when`` (or as its second suffix), and their meaning.
 CONDITIONS: Mapping[str, str] = {
@@ -32,6 +32,7 @@ CONDITIONS: Mapping[str, str] = {
     "thresholded": "the prediction is the score at a threshold",
     "multiclass": "the task is multi-class",
     "unscored": "the task is multi-class, and classes have no scores",
+    "many_labels": "each label of rows of many labels is evaluated by itself",
     "one_vs_rest": "one class is judged against the others",
     "one_vs_one": "one class is judged against one other",
     "binned": "scores are binned",
@@ -215,7 +216,7 @@ _FORMS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
 
 def check_header(path: Path, text: str, header: Mapping[str, Any], kind: str) -> None:
     """Raise if the header lacks a key that its kind needs, or a value is not allowed."""
-    missing = sorted(_REQUIRED.get(kind, {"summary"}) - header.keys())
+    missing = sorted(_REQUIRED.get(kind.removeprefix("row "), {"summary"}) - header.keys())
     if missing:
         values = {**_VALUES, "range": ("such as 0 .. 1",)}
         allowed = {key: f" ({', '.join(values[key])})" if key in values else "" for key in missing}

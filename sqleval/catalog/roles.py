@@ -127,7 +127,12 @@ class RoleFacts:
 
 
 ROLES: dict[str, RoleFacts] = {
-    "label": RoleFacts("label", "label", "Column of the truth."),
+    "label": RoleFacts(
+        "label", "label",
+        "Column of the truth, a list if a row has many labels; or repeat NAME=COLUMN for each of "
+        "the labels.",
+        metavar="COLUMN|NAME=COLUMN",
+    ),
     "score": RoleFacts(
         "score", "score",
         "Score; repeat NAME=COLUMN for several models or classes, and with --task multiclass "

@@ -254,11 +254,16 @@ def describe_cases(rows: Rows, metrics: Sequence[str], cases: Sequence[str]) -> 
 
 
 def check_direction(rows: Rows, metrics: Sequence[str], right: object) -> Wrong:
-    """Find metrics for which other predictions are better than right ones.
+    """Find metrics for which other predictions of the same labels are better than right ones.
 
     ``rows`` has one slice key; its value ``right`` marks the right predictions.
     """
-    values = evaluate(rows, metrics)
+    (by,) = rows.by
+    truth = [rows.roles[role] for role in ("label", "qid") if role in rows.roles]
+    cases = rows.frame.select(by, *truth).sort(truth or by).partition_by(by, as_dict=True)
+    same = {key for (key,), case in cases.items()
+            if case.drop(by).equals(cases[(right,)].drop(by))}  # fmt: skip
+    values = evaluate(rows.replace(rows.frame.filter(pl.col(by).is_in(same))), metrics)
     requests = rows.parse({metric for _, metric in values})
     wrong: Wrong = {}
     for (key, metric), value in values.items():

@@ -1,7 +1,7 @@
 """The options that several commands share."""
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import click
@@ -178,8 +178,8 @@ ROLES = [
         help="Key columns that join --labels, separated by commas."),
     click.option("--by-position", is_flag=True,
         help="Join --labels by place: row 1 has label 1; files must be named one by one."),
-    click.option("--long", multiple=True, metavar="model=COLUMN|class=COLUMN",
-        help="Several rows per case (--key): the column of the model, or of the class, of each "
+    click.option("--long", multiple=True, metavar="model=COLUMN|class=COLUMN|label=COLUMN",
+        help="Several rows per case (--key): the column of the model, class or label of each "
         "row; --score (or --value) is the column of the values."),
     click.option("--key", multiple=True, metavar="A,B",
         help="With --long: column, or columns, that the rows of a case share."),
@@ -294,6 +294,7 @@ def read_roles(roles: Mapping[str, Any]) -> dict[str, Any]:
         score = nest_classes(score)
     return {
         **roles,
+        "label": _read_label(roles["label"]),
         "by": parse_slice_keys(roles["by"]),
         "over": parse_names(roles["over"]),
         "on": parse_names(roles["on"]) or None if "on" in roles else None,
@@ -306,6 +307,11 @@ def read_roles(roles: Mapping[str, Any]) -> dict[str, Any]:
         "value": parse_columns(roles["value"], "value"),
         **parse_long(roles),
     }
+
+
+def _read_label(texts: Sequence[str]) -> Any:
+    """Return the label, which may be an expression such as y=1; or a column per label."""
+    return texts[0] if len(texts) == 1 else parse_columns(texts, "label")
 
 
 def read_source(roles: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:

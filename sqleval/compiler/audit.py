@@ -96,7 +96,11 @@ def _audit_sizes(binding: Binding, *, is_grouped: bool, ci: bool) -> dict[str, s
     if binding.is_weighted:
         is_finite = write_present_test("weight", "DOUBLE", finite=True)
         items["weight_largest"] = f"MAX(CASE WHEN {is_finite} THEN weight END)"
-        items |= audit_weights(write_usable(binding), binned=is_grouped) if ci else {}
+        sums = audit_weights(write_usable(binding), binned=is_grouped) if ci else {}
+        if binding.many is not None:  # each label of a row has its weight
+            count = f"{len(binding.many.names)}e0"
+            sums = {n: s if "least" in n else f"({s}) / {count}" for n, s in sums.items()}
+        items |= sums
     if binding.has_counts:
         items["count_wrong"] = "SUM(CASE WHEN count < 0 OR count <> FLOOR(count) THEN 1 ELSE 0 END)"
     return items

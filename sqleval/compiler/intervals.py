@@ -14,6 +14,7 @@ Header = Mapping[str, object]
 
 _NO_VARIATION = "no interval: no variation in the sample"
 INFINITE = "no interval: the value or its standard error is infinite"
+BEYOND = "no interval: an end lies beyond the values of the sample"
 FEW_ROWS = "few rows: interval may be too narrow"
 HEAVY_TAILS = "errors with heavy tails: interval may be too narrow"
 #: Above this kurtosis, intervals are too narrow (`tests/bench/coverage.py`); normal errors have 3.
@@ -265,15 +266,33 @@ def _write_quantile(at: At, level: Level) -> str:
     return f"{level.z} * (1e0 + {square} / NULLIF(4e0 * {at['degrees']}, 0))"
 
 
-def _write_log(at: At, level: Level) -> tuple[str, str]:
-    """Return an interval that is symmetric on the scale of the logarithm of a positive value."""
-    value, error = at["value"], at["stderr"]
-    step = f"LEAST({level.z} * {error} / NULLIF({value}, 0), 7e2)"
-    low, high = (
-        f"CASE WHEN {error} > 0 AND {error} <= {LARGEST} AND {value} > 0"
-        f" THEN {value} * EXP({sign}{step}) END"
-        for sign in ("-", "")
-    )
+def _write_log(at: At, level: Level, end: str, sign: str) -> tuple[str, str]:
+    """Return an interval that is symmetric on the scale of the logarithm of the distance to an end.
+
+    Parameters
+    ----------
+    at : mapping of str to str
+        SQL of the metric's columns.
+    level : Level
+        The level.
+    end : str
+        The end of the range, as SQL.
+    sign : str
+        ``-`` for the upper end of the range, otherwise empty.
+    """
+    error, distance = at["stderr"], at["value"]
+    if sign or float(end):
+        distance = f"({sign}({distance} - {end}))"
+    step = f"LEAST({_write_quantile(at, level)} * {error} / NULLIF({distance}, 0), 7e2)"
+    inside = f"{error} > 0 AND {error} <= {LARGEST} AND {distance} > 0"
+    if "degrees" in at:
+        inside += f" AND {at['degrees']} > 0"
+    near, far = (f"{distance} * EXP({way}{step})" for way in ("-", ""))
+    if sign:
+        near, far = f"{end} - {far}", f"{end} - {near}"
+    elif float(end):
+        near, far = f"{end} + {near}", f"{end} + {far}"
+    low, high = (f"CASE WHEN {inside} THEN {sql} END" for sql in (near, far))
     return low, high
 
 
@@ -284,8 +303,9 @@ def _write_delta(at: At, level: Level, header: Header, weighted: bool) -> Bounds
         low, high = _write_logit(at, level, header)
         reason = _write_reason(at, _LEAST)
         return Bounds(low, high, _name_method("delta method, logit", weighted), reason)
-    if least is not None and float(least) == 0:
-        low, high = _write_log(at, level)
+    if least is not None or most is not None:
+        end, sign = (most, "-") if least is None else (least, "")
+        low, high = _write_log(at, level, str(end), sign)
         return Bounds(low, high, _name_method("delta method, log", weighted), _write_reason(at))
     bounds = _write_normal(at, level, header, weighted)
     return bounds._replace(method=_name_method("delta method", weighted))
@@ -305,7 +325,8 @@ def _write_order_statistics(at: At, level: Level, _: Header, weighted: bool) -> 
     """Return the two values of the sample between which a quantile lies."""
     both = f"{at['lower']} IS NOT NULL AND {at['upper']} IS NOT NULL"
     low, high = (f"CASE WHEN {both} THEN {at[end]} END" for end in ("lower", "upper"))
-    return Bounds(low, high, _name_method("order statistics", weighted))
+    note = f"CASE WHEN NOT ({both}) THEN '{BEYOND}' END"
+    return Bounds(low, high, _name_method("order statistics", weighted), note)
 
 
 def _write_reason(at: At, rounding: str = "0") -> str:

@@ -58,6 +58,8 @@ def _divide_by_copies(binding: Binding, count: str, *, per_model: bool = False) 
     With ``per_model`` it counts values of the models' columns, which differ between models.
     """
     copies = max(len(binding.sets), 1) * (1 if per_model else max(len(binding.models), 1))
+    if binding.many is not None:
+        return f"CAST(CEIL({count} / {copies * len(binding.many.names)}e0) AS BIGINT)"
     return f"CAST({count} / {copies} AS BIGINT)" if copies > 1 else count
 
 
@@ -118,15 +120,15 @@ def _check_two_values(binding: Binding, role: str) -> list[Case]:
     zeros, others = (_aggregate(binding, "SUM", f"{role}_{name}") for name in ("zeros", "others"))
     low = _aggregate(binding, "MIN", f"{role}_low")
     must = f"{what} must hold 0 and 1 (or -1 and 1)"
-    advice = f"; positive= (--positive) names the positive value of two, {_SEVERAL}"
+    advice = f"positive= (--positive) names the positive value of two, {_SEVERAL}"
     if is_float(column.type) and "score" in binding.role:
-        advice += ", prediction= (--prediction) instead of score= evaluates a regression"
+        advice = f"prediction= (--prediction) instead of score= evaluates a regression, {advice}"
     other = _aggregate(binding, "MAX", f"{role}_other")
     share = _write_share(binding, f"{role}_others", role)
     several = concatenate(
-        f"{must}; another value, such as ", (other,), ", is in ", share, advice
+        f"{must}; another value, such as ", (other,), ", is in ", share, f"; {advice}"
     )  # fmt: skip
-    both = concatenate(f"{must}; it holds 0 and -1{advice}")
+    both = concatenate(f"{must}; it holds 0 and -1; {advice}")
     return [(f"{others} > 0", several), (f"{low} = -1 AND {zeros} > 0", both)]
 
 
@@ -306,9 +308,7 @@ def _note_labels(binding: Binding, origin: str) -> str:
     # Unmatched labels are repeated per model and set of keys, as rows are.
     alone = f"(SELECT {size} FROM {origin} WHERE _side = 'label')"
     # Over no rows a SUM is NULL, and a COUNT is 0.
-    sums = (
-        f"COALESCE({_aggregate(binding, 'SUM', column)}, 0)" for column in ("_unmatched", "_rows")
-    )
+    sums = (f"COALESCE({_aggregate(binding, 'SUM', of)}, 0)" for of in ("_unmatched", "_rows"))
     alone, unmatched, rows = (_divide_by_copies(binding, count) for count in (alone, *sums))
     fate, hint = "have no label yet and are left out", "''"
     if binding.has_queries:

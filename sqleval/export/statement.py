@@ -137,6 +137,8 @@ def _bind_table(
     if roles["label"] is None and not has_rows:
         raise RequestError("label= (--label) is needed and not given")
     task = roles["task"] or _find_task(metrics, roles)
+    if isinstance(roles["label"], Mapping) or TASKS[task].has_many_labels:
+        raise RequestError("many labels have no statement of a table; evaluate one label there")
     score = roles["score"]
     if TASKS[task].has_several_classes and isinstance(score, Mapping):
         roles["score"] = _parse_classes(cast("Mapping[Any, Any]", score))

@@ -11,10 +11,10 @@ import polars as pl
 from sqleval.binding.arguments import RESAMPLING_METHODS, check_level
 from sqleval.catalog import request
 from sqleval.compiler.bins import parse_bins
-from sqleval.compiler.builder import Plan
 from sqleval.compiler.metric_rows import has_class_column
 from sqleval.compiler.metrics import compile_metrics
 from sqleval.compiler.placed import COUNTS
+from sqleval.compiler.scope import Plan
 from sqleval.compiler.statement import Statement
 from sqleval.frontend import calibration, slices
 from sqleval.frontend.bound import (
@@ -124,6 +124,11 @@ def evaluate(
     clustered = bound if cluster is None else bind_cluster(bound, cluster)[0]
     # Replicates replace the closed forms, even if they give no interval.
     is_resampled = cluster is not None or ci_method in RESAMPLING_METHODS
+    if is_resampled and (each := next((r for r in requests if r.is_per_row), None)):
+        raise request.RequestError(
+            f"{request.format_request(each)} is a mean over rows, whose interval is that of a "
+            "mean: leave out cluster= and ci_method="
+        )
     closed = (None, None) if is_resampled else (ci, ci_method)
 
     def statement(plan: Plan, predicate: str | None) -> Statement:

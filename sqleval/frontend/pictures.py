@@ -30,7 +30,7 @@ def draw(bound: Bound, curve: str, params: Mapping[str, Any], bands: Mapping[str
     if curve == "confusion":
         if bands.get("ci") is not None:
             raise RequestError("a confusion matrix has no bands; leave out ci=")
-        relation, relation_columns = builtin().get(curve), ("label", "prediction", "n")
+        relation, relation_columns = builtin().get(curve), ("label", "prediction", "n", "share")
         frame = confusion(bound, **parameters).collect()
     else:
         curve_request = request.parse_curve(

@@ -6,7 +6,7 @@ from dataclasses import replace
 import polars as pl
 
 from sqleval.compiler.statement import Statement
-from sqleval.frontend.bound import Bound, Metrics
+from sqleval.frontend.bound import Bound, Metrics, refuse_many_labels
 from sqleval.frontend.lazy import create_frame
 
 
@@ -66,6 +66,7 @@ def state(
     >>> state.collect().select("label", "score", "n").sort("score").rows()[0]
     (0, 0.0999755859375, 1)
     """
+    refuse_many_labels(bound, "state()")
     from sqleval.states import making  # late: most calls make no state
 
     built_state = making.build_state(

@@ -5,7 +5,8 @@ from decimal import Decimal
 from functools import partial
 from typing import Any
 
-from sqleval.binding.reading import Reading, read_label, read_task
+from sqleval.binding.reading import MOST_CLASSES, Reading, read_label, read_task
+from sqleval.catalog.tasks import TASKS
 from sqleval.common.columns import is_number
 from sqleval.common.sql_text import quote, write_name
 from sqleval.engines.embedded import embedded
@@ -26,7 +27,7 @@ from sqleval.inspection.long_tables import find_long
 from sqleval.inspection.names import list_class_names, match_classes, match_models, name_models
 from sqleval.inspection.nested import describe_vector, find_class_vector, list_scalar_fields
 from sqleval.inspection.pairs import match_predictions
-from sqleval.inspection.rules import MOST_CLASSES, THE_ONLY, Candidates, find, is_named_score
+from sqleval.inspection.rules import THE_ONLY, Candidates, find, is_named_score
 from sqleval.inspection.shapes import find_shape
 
 #: Scores of more rows are binned: the AUC is then exact to 0.001, in a tenth of the time.
@@ -261,8 +262,13 @@ def _keep_task(data: Inspection, predictions: Sequence[Facts]) -> list[Facts]:
     for f in predictions:
         roles = {"label": label, "prediction": f.column}
         tasks.append(read_task(None, roles, "score", [], None, look))
-    data.task = tasks[0].task if tasks else data.task
-    return [f for f, each in zip(predictions, tasks, strict=True) if each.task == data.task]
+    chosen = tasks[0].task if tasks else data.task
+    if tasks:
+        data.task, data.other_task = chosen, tasks[0].other
+    # Many different whole numbers are probably amounts, and a job or command names its task.
+    if data.other_task is not None and TASKS[data.other_task].has_values:
+        data.task, data.other_task = data.other_task, chosen
+    return [f for f, each in zip(predictions, tasks, strict=True) if each.task == chosen]
 
 
 def _match_scores(

@@ -10,8 +10,8 @@ from sqleval.catalog.roles import ROLES, VALUES
 from sqleval.common.columns import FRACTIONS, NUMBERS, TEXTS, WHOLE, Kind
 from sqleval.inspection.columns import Facts
 
-#: A column with more values than this is neither classes nor useful slices.
-MOST_CLASSES, MOST_SLICES = 50, 50
+#: A column with more values than this has no useful slices.
+MOST_SLICES = 50
 #: A longer text is no class.
 _LONGEST_CLASS = 60
 #: A score of more whole numbers is probably a feature, such as credit_score.

@@ -25,6 +25,13 @@ from sqleval.plots.curves import (
     draw_line,
 )
 from sqleval.plots.parts import GREY, INK, PALE, join_by_keys, name_series, write_summary
+from sqleval.plots.regression import (
+    draw_error_shares,
+    draw_errors,
+    draw_histogram,
+    draw_predicted,
+    draw_residuals,
+)
 from sqleval.plots.trends import draw_trend_lines
 
 if TYPE_CHECKING:
@@ -48,7 +55,9 @@ _STYLE: dict[str, Any] = {
 _DRAW: dict[str, Callable[..., Picture]] = {
     "line": draw_line, "cost_curve": draw_cost_curve, "calibration": draw_calibration,
     "ks": draw_ks, "cost_lines": draw_cost_lines, "gain_table": draw_gain_table,
-    "matrix": draw_confusion,
+    "matrix": draw_confusion, "errors": draw_errors, "error_shares": draw_error_shares,
+    "histogram": draw_histogram, "predicted_vs_actual": draw_predicted,
+    "residuals": draw_residuals,
 }  # fmt: skip
 
 

@@ -13,13 +13,14 @@ from sqleval.catalog import request
 from sqleval.common.pages import load_page
 from sqleval.common.whole_file import write_text
 from sqleval.errors import DataError, MissingExtra, RequestError
+from sqleval.frontend.bound import refuse_many_labels
 from sqleval.frontend.description import join_names, list_roles
 from sqleval.frontend.predictions import Predictions
 from sqleval.frontend.scan import scan
 from sqleval.inspection.findings import Finding
 from sqleval.inspection.inspect import inspect
 from sqleval.plots import charts
-from sqleval.report.answer import compare_models
+from sqleval.report.answer import Answer, compare_models
 
 #: The largest number of slices in the table; `evaluate --by` prints all.
 _MOST_SLICES = 30
@@ -90,6 +91,7 @@ def write_report(
     if sets is not None:
         raise RequestError("a report has no sets=; its by= are the slices of one table")
     bound = scan(source, **roles)
+    refuse_many_labels(bound, "a report")
     sliced = scan(source, by=by, **roles) if by else None
     if bound.source.once:
         raise RequestError(f"{bound.source.label} can be read once; pass a table or a file")
@@ -107,7 +109,7 @@ def write_report(
     has_classes = bound.binding.has_several_classes
     curves = list(_draw_curves(bound, lacking))
     slices = _list_slices(sliced, labels[0], ci, min_rows, lacking) if sliced else None
-    answer = compare_models(bound, labels[0], ci)
+    answer = _compare_models(bound, labels[:1] if metrics is not None else labels, ci)
     if answer is not None and answer.missing:
         lacking[answer.missing] = None
     page = {
@@ -131,6 +133,17 @@ def write_report(
         "lacking": list(lacking),
     }
     write_text(output, _load_template().render(**page), folders=False)
+
+
+def _compare_models(
+    bound: Predictions, labels: Sequence[request.Request], ci: float
+) -> Answer | None:
+    """Return the answer by the first metric with a fast test; without one, that of the first."""
+    first = compare_models(bound, labels[0], ci)
+    if first is None or first.rows:
+        return first
+    others = (compare_models(bound, each, ci) for each in labels[1:])
+    return next((each for each in others if each is not None and each.rows), first)
 
 
 @cache
@@ -255,7 +268,9 @@ def _draw_curves(bound: Predictions, lacking: dict[str, None]) -> Iterator[dict[
     """
     facts = bound.binding.facts
     for name in facts.curves if bound.binding.has_score else facts.unscored_curves:
-        table = name if name == "confusion" else f"{name}_curve"
+        table = name
+        if name != "confusion":
+            table = request.parse_curve(name, {}, bound.task, bound.catalogue).name
         try:
             picture = charts.write_svg(bound.plot(name))
         except MissingExtra as error:

@@ -28,6 +28,7 @@ from sqleval.common.periods import parse_grain, write_period_sql
 from sqleval.common.sql_text import write_literal
 from sqleval.compiler.bins import Bins, create_bins
 from sqleval.compiler.builder import Builder
+from sqleval.compiler.classes import CLASS_RELATIONS
 from sqleval.compiler.input_rows import RowRelations
 from sqleval.compiler.metrics import write_metrics
 from sqleval.compiler.queries import NAME, write_query_values
@@ -165,7 +166,7 @@ def build_state(
     builder = Builder(rows, catalogue, ci=ci)
     rows.place(builder, None)
     for each in requests:
-        if each.depends_on("class_scores"):
+        if any(each.depends_on(name) for name in CLASS_RELATIONS):
             raise RequestError(f"{each.name} needs a score per class, which a state does not hold")
     # Placing the metrics collects the sums they need in rows.columns_by_description.
     _, _, checks = write_metrics(builder, requests, 0.95 if ci else None)

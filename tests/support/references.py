@@ -146,6 +146,31 @@ def youden_j(rows: Rows) -> float | None:
     )
 
 
+def roc_distance(rows: Rows) -> float | None:
+    """The distance of (fpr, tpr) from (0, 1); recall_score has both rates."""
+    if not both(rows):
+        return None
+    rates = (
+        recall_score(rows.label, rows.prediction, sample_weight=rows.weight, pos_label=each)
+        for each in (0, 1)
+    )
+    return np.hypot(*(1 - rate for rate in rates))
+
+
+def equal_error_rate(rows: Rows) -> float | None:
+    """The false positive rate where the lines between points of scikit-learn's ROC curve cross
+    the diagonal from (0, 1) to (1, 0)."""
+    if not both(rows):
+        return None
+    # The places of scores, as scores may be infinite.
+    points = roc_curve(
+        rows.label, places(rows)[1], sample_weight=rows.weight, drop_intermediate=False
+    )
+    fpr, tpr = points[0], points[1]
+    excess = fpr + tpr - 1
+    return np.interp(0, excess, fpr)
+
+
 def costs(rows: Rows, cost_fn: float, cost_fp: float) -> np.ndarray:
     """Return each row's weight times the cost of getting it wrong."""
     return rows.weight * np.where(rows.label == 1, cost_fn, cost_fp)

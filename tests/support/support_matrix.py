@@ -96,15 +96,23 @@ def _questions(relation: Relation) -> Iterator[Call]:
     name, family = relation.name, relation.family
     if name == "misclassification_cost":
         name = _COSTS
-    if family == "regression":
-        yield Call(name, "preds", {"label": "y", "prediction": "yhat", "weight": "w"})
+    if family == "multilabel":
+        return  # one row for each label is written for DuckDB alone
+    if relation.task == "regression":
+        roles = {"label": "y", "prediction": "yhat", "weight": "w", "task": "regression"}
+        yield Call(name, "preds", roles)
     elif family == "value":
         roles = {"value": "label" if name == "share" else "y", "weight": "w", "by": ["seg"]}
         yield Call(name, "preds", roles)
     elif family == "ranking":
         yield Call(name, "preds", {"label": "relevance", "score": "retrieved", "qid": "q"})
+    elif builtin().depends_on(relation.name, "logits"):
+        # Scores of 0 and 1 have no logit.
+        yield Call(name, "preds", {"label": "label", "score": "p0", "by": ["seg"]})
     elif relation.header.get("across") == "model":
         yield Call(name, "preds", {"label": "label", "score": {"one": "p0", "two": "p1"}})
+    elif relation.task == "several classes" and not relation.header.get("across"):
+        yield Call(name, "preds", {**_CLASSES, "task": "multiclass"})
     elif relation.header.get("across"):
         yield Call(name, "preds", {"label": "c", "prediction": "kind", "task": "multiclass"})
     else:
@@ -114,11 +122,13 @@ def _questions(relation: Relation) -> Iterator[Call]:
 def averages() -> Iterator[Call]:
     """Yield metrics of several classes, by predicted class and by a score per class."""
     for each in ("f1(average='macro')", "f1(average='micro')", "recall(average='weighted')",
-                 "accuracy", "cohen_kappa", "matthews_corrcoef"):  # fmt: skip
+                 "accuracy", "cohen_kappa", "cohen_kappa(weights='linear')",
+                 "matthews_corrcoef"):  # fmt: skip
         roles = {"label": "c", "prediction": "kind", "by": ["seg"], "task": "multiclass"}
         yield Call(each, "preds", roles)
     for each in ("log_loss", "brier_score", "roc_auc(average='macro')",
-                 "roc_auc(multi_class='ovo')", "accuracy"):  # fmt: skip
+                 "roc_auc(multi_class='ovo')", "accuracy", "brier_skill_score",
+                 "d2_log_loss"):  # fmt: skip
         yield Call(each, "preds", {**_CLASSES, "task": "multiclass"})
 
 

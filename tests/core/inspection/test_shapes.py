@@ -50,10 +50,12 @@ SUGGESTED: Mapping[tuple[str, str], list[str]] = {
     ("panel of forecasts", "ets.csv"): [
         "--label y --prediction yhat --task regression",
         "--label y --prediction yhat --task regression --metric rmse --by store --worst-first",
+        "predicted_vs_actual --label y --prediction yhat --task regression",
     ],
     ("panel of forecasts", "naive.csv"): [
         "--label y --prediction yhat --task regression",
         "--label y --prediction yhat --task regression --metric rmse --by store --worst-first",
+        "predicted_vs_actual --label y --prediction yhat --task regression",
     ],
     ("top-k lists", "top5.parquet"): [
         f'--value "({HITS}) / 5.0" --metric mean --ci 0.95',
@@ -243,7 +245,7 @@ def list_suggested(shape: str, path: Path, names: Mapping[str, str]) -> list[lis
         if words[0] == "--query":
             words[1] = words[1].replace("FILE", f"'{path}'")
         else:
-            words.insert(0, str(path))
+            words.insert(0 if words[0].startswith("--") else 1, str(path))
         commands.append(words)
     return commands
 

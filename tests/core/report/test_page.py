@@ -429,3 +429,17 @@ def test_the_command_writes_the_page(tmp_path: Path) -> None:
     assert ["rows", "", f"{ROWS.height:,}", ""] in tables["Data"]
     # Only the metric that is named, of both models.
     assert [row[:3:2] for row in tables["Numbers"][1:]] == [["mae", "new"], ["mae", "old"]]
+
+
+def test_a_regression_is_answered_by_its_first_metric_with_a_fast_test(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    label = rng.normal(0, 5, 200)
+    rows = pl.DataFrame(
+        {"y": label, "a": label + rng.normal(0, 1, 200), "b": label + rng.normal(0, 3, 200)}
+    )
+    write_report(rows, str(tmp_path / "r.html"), label="y", prediction={"a": "a", "b": "b"})
+    text = (tmp_path / "r.html").read_text(encoding="utf-8")
+    # R2, the first metric, has the bootstrap.
+    assert "b is worse than a by" in text
+    assert "answer by mae" in text
+    assert text.count("<svg") == 5
