@@ -3,8 +3,7 @@ summary: >-
   Spiegelhalter's test of calibration: the Brier score less its expectation, in standard errors;
   beyond -1.96 .. 1.96 the probabilities are not calibrated (5 %)
 formula: >-
-  sum (y - p)(1 - 2 p) / sqrt(sum (1 - 2 p)^2 p (1 - p)); the p-value is 2 (1 - Phi(|z|)); weights
-  count as rows
+  sum w (y - p)(1 - 2 p) / sqrt(sum w^2 (1 - 2 p)^2 p (1 - p)); the p-value is 2 (1 - Phi(|z|))
 direction: none
 range: "-inf .. inf"
 domain: "score: 0 .. 1"

@@ -164,26 +164,44 @@ def repeat(frame: pl.DataFrame, column: str) -> pl.DataFrame:
 def check_repeats(rows: Rows, metrics: Sequence[str], role: str, column: str) -> Wrong:
     """Find metrics for which a weight or count of 2 differs from the row twice.
 
+    A weight may also leave a metric as it is that depends on the number of rows.
     A slice whose weights are 0 is undefined; with repeated rows it has no rows and no result.
     """
     weighted = evaluate(rows.replace(rows.frame, **{role: column}), metrics)
     repeated = evaluate(rows.replace(repeat(rows.frame, column)), metrics)
     expected = {key: repeated.get(key) for key in weighted}
-    return find_differences(weighted, expected, (f"with {role}", "with the rows repeated"))
+    wrong = find_differences(weighted, expected, (f"with {role}", "with the rows repeated"))
+    # A test statistic grows with the number of rows, which weights do not change.
+    totals = find_totals(rows, list(wrong)) if role == "weight" and wrong else {}
+    scaled = find_scaled(rows, list(totals), column) if totals else {}
+    return {
+        metric: fault for metric, fault in wrong.items() if metric not in totals or metric in scaled
+    }
 
 
-def check_scale(rows: Rows, metrics: Sequence[str], column: str) -> Wrong:
-    """Find metrics whose value changes with ten times the weights, except totals of rows."""
+def find_totals(rows: Rows, metrics: Sequence[str]) -> Wrong:
+    """Find metrics whose value changes if each row is there twice."""
     frame = rows.frame
     once, twice = (
         evaluate(rows.replace(each), metrics) for each in (frame, pl.concat([frame, frame]))
     )
-    totals = find_differences(twice, once, ("", ""))
+    return find_differences(twice, once, ("with the rows twice", "with the rows"))
+
+
+def check_scale(rows: Rows, metrics: Sequence[str], column: str) -> Wrong:
+    """Find metrics whose value changes with ten times the weights, except totals of rows."""
+    totals = find_totals(rows, metrics)
     means = [metric for metric in metrics if metric not in totals]
-    expected = evaluate(rows.replace(frame, weight=column), means)
-    larger = rows.replace(frame.with_columns(pl.col(column) * 10.0), weight=column)
-    words = ("with ten times the weights", "with the weights")
-    return find_differences(evaluate(larger, means), expected, words)
+    return find_scaled(rows, means, column) if means else {}
+
+
+def find_scaled(rows: Rows, metrics: Sequence[str], column: str) -> Wrong:
+    """Find metrics whose value changes with ten times the weights."""
+    larger = rows.frame.with_columns(pl.col(column) * 10.0)
+    tenfold, once = (
+        evaluate(rows.replace(each, weight=column), metrics) for each in (larger, rows.frame)
+    )
+    return find_differences(tenfold, once, ("with ten times the weights", "with the weights"))
 
 
 # -- what the header says ----------------------------------------------------------------------

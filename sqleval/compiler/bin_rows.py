@@ -66,10 +66,14 @@ def read_expressions(query: exp.Query) -> dict[str, exp.Expr]:
 
 def rewrite_over_source(binding: Binding, node: exp.Expr) -> exp.Expr:
     """Rewrite an expression over ``predictions`` into one over ``_source``."""
+    weight = exp.column("weight") if binding.is_weighted else exp.Literal.number(1)
+    weights = {"weight": weight, "squares": exp.paren(exp.Mul(this=weight, expression=weight))}
 
     def replace_column(inner: exp.Expr) -> exp.Expr:
         if isinstance(inner, exp.Column) and inner.name in binding.further:
             return exp.maybe_parse(write_further(binding, inner.name), dialect="duckdb")
+        if isinstance(inner, exp.Column) and inner.name in ("weight", "squares"):
+            return weights[inner.name].copy()
         if not isinstance(inner, exp.Column) or inner.name not in ("label", "prediction", "value"):
             return inner
         sql = f"CAST({inner.name} AS DOUBLE)"

@@ -568,6 +568,21 @@ def calibration_curve(rows: Rows, bins: int, strategy: str) -> np.ndarray:
     the quantile k / bins lies below a score if it lies in the weight below it; of the positions,
     the last is the total without 1, or without the mean weight of a score if that is less.
     """
+    table = []
+    for i, part in calibration_bins(rows, bins, strategy):
+        means = (np.average(column, weights=part.weight) for column in (part.score, part.label))
+        table.append((i + 1, *means, part.weight.sum()))
+    return np.array(table)
+
+
+def calibration_sizes(rows: Rows, bins: int, strategy: str) -> np.ndarray:
+    """The effective number of rows of each bin, (sum w)^2 / sum w^2 (Kish 1965)."""
+    weights = [part.weight for _, part in calibration_bins(rows, bins, strategy)]
+    return np.array([weight.sum() ** 2 / (weight**2).sum() for weight in weights])
+
+
+def calibration_bins(rows: Rows, bins: int, strategy: str) -> list[tuple[int, Rows]]:
+    """The rows of each bin that has some, with the number of the bin from 0."""
     edges = np.linspace(0, 1, bins + 1)
     if strategy == "quantile" and (rows.weight % 1 == 0).all():
         edges = np.percentile(np.repeat(rows.score, rows.weight.astype(int)), edges * 100)
@@ -577,12 +592,7 @@ def calibration_curve(rows: Rows, bins: int, strategy: str) -> np.ndarray:
         last = min(1, rows.weight.sum() / len(np.unique(rows.score[rows.weight > 0])))
         parts = np.arange(1, bins) / bins * (rows.weight.sum() - last)
         place = (below[:, None] > parts).sum(axis=1)
-    table = []
-    for i in np.unique(place):
-        part = pick(rows, place == i)
-        means = (np.average(column, weights=part.weight) for column in (part.score, part.label))
-        table.append((i + 1, *means, part.weight.sum()))
-    return np.array(table)
+    return [(int(i), pick(rows, place == i)) for i in np.unique(place)]
 
 
 def expected_calibration_error(bins: int, strategy: str) -> Reference:

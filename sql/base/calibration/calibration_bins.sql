@@ -1,6 +1,6 @@
 /*
 summary: >-
-  per bin: rows, positives and the sum of probabilities; bins of equal width, each without its lower
+  per bin: rows, squared weights, positives and the sum of probabilities; bins of equal width, each without its lower
   edge, or of equal mass, as in scikit-learn's calibration_curve
 params:
   strategy: str in {uniform, quantile} = uniform
@@ -9,6 +9,7 @@ SELECT
     slice,
     number,
     n,
+    squared_weights,
     positives,
     score_sum
 FROM uniform_bins
@@ -18,6 +19,7 @@ SELECT
     slice,
     number,
     n,
+    squared_weights,
     positives,
     score_sum
 FROM quantile_bins

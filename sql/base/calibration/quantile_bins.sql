@@ -1,6 +1,6 @@
 /*
 summary: >-
-  per bin of equal mass: rows, positives and the sum of probabilities, as in scikit-learn's
+  per bin of equal mass: rows, squared weights, positives and the sum of probabilities, as in scikit-learn's
   calibration_curve
 params:
   bins: int in [1, inf) = 10
@@ -10,6 +10,7 @@ SELECT
     slice,
     number,
     SUM(own_positives + own_negatives) AS n,
+    SUM(own_squares) AS squared_weights,
     SUM(own_positives) AS positives,
     SUM((own_positives + own_negatives) * own_score) AS score_sum
 FROM (
@@ -17,6 +18,7 @@ FROM (
         cutoffs.slice,
         cutoffs.positives AS own_positives,
         cutoffs.negatives AS own_negatives,
+        cutoffs.positive_squares + cutoffs.negative_squares AS own_squares,
         CAST(cutoffs.score_low AS DOUBLE) AS own_score,
         -- Quantile k / bins, at position k (n - 1) / bins, is below a score if this position is
         -- among the rows below the score. Weights whose mean is below 1 are not counts, and n - 1

@@ -9,7 +9,7 @@ summary: moments of labels and predictions, and the variances of metrics made of
 -- doi:10.2307/3002019): a variance of n of them has 2 n / (k - 1).
 SELECT
     slice,
-    MAX(weight_of_all) AS total,
+    SUM(n_rows) AS total_rows,
     MAX(label_centre) AS mean_label,
     MAX(prediction_centre) AS mean_prediction,
     MAX(error_centre) AS mean_error,

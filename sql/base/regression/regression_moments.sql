@@ -10,6 +10,7 @@ summary: means, variances and the covariance of labels and predictions; 0 for co
 SELECT
     slice,
     total,
+    total_rows,
     mean_label,
     mean_prediction,
     mean_error,
@@ -30,6 +31,7 @@ FROM (
     SELECT
         slice,
         MAX(weight_of_all) AS total,
+        MAX(rows_of_all) AS total_rows,
         MAX(label_centre) AS mean_label,
         MAX(prediction_centre) AS mean_prediction,
         MAX(error_centre) AS mean_error,
@@ -59,6 +61,7 @@ FROM (
             slice,
             weight,
             total AS weight_of_all,
+            total_rows AS rows_of_all,
             mean_label AS label_centre,
             mean_prediction AS prediction_centre,
             mean_error AS error_centre,

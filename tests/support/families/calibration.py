@@ -25,11 +25,12 @@ def debiased_calibration_error(bins: int, strategy: str) -> Reference:
 
     def reference(rows: Rows) -> float | None:
         _, predicted, observed, weight = ref.calibration_curve(rows, bins, strategy).T
-        if (weight <= 1).all():
-            return None
         # As in the authors' package, a bin of one row counts as 0.
-        several = weight > 1
-        bias = observed * (1 - observed) / np.where(several, weight - 1, 1)
+        size = ref.calibration_sizes(rows, bins, strategy)
+        several = size > 1
+        if not several.any():
+            return None
+        bias = observed * (1 - observed) / np.where(several, size - 1, 1)
         squares = np.where(several, (predicted - observed) ** 2 - bias, 0)
         square = np.average(squares, weights=weight)
         return float(np.sqrt(max(square, 0)))
@@ -41,13 +42,15 @@ def hosmer_lemeshow(bins: int) -> Reference:
     """Return the reference of the chi-squared statistic of observed and expected counts."""
 
     def reference(rows: Rows) -> float | None:
-        _, predicted, observed, weight = ref.calibration_curve(rows, bins, "quantile").T
+        _, predicted, observed, _ = ref.calibration_curve(rows, bins, "quantile").T
+        # Without weights, the number of rows.
+        size = ref.calibration_sizes(rows, bins, "quantile")
         if ((predicted <= 0) | (predicted >= 1)).any():
             return None
         # Both columns of the table, as in R's hoslem.test.
         return float(
             sum(
-                (weight * (seen - expected) ** 2 / expected).sum()
+                (size * (seen - expected) ** 2 / expected).sum()
                 for seen, expected in ((observed, predicted), (1 - observed, 1 - predicted))
             )
         )
@@ -58,7 +61,7 @@ def hosmer_lemeshow(bins: int) -> Reference:
 def spiegelhalter_z(rows: Rows) -> float | None:
     """Spiegelhalter (1986), equation (11)."""
     p, y, weight = rows.score, rows.label, rows.weight
-    variance = weight @ ((1 - 2 * p) ** 2 * p * (1 - p))
+    variance = weight**2 @ ((1 - 2 * p) ** 2 * p * (1 - p))
     return float(weight @ ((y - p) * (1 - 2 * p)) / np.sqrt(variance)) if variance > 0 else None
 
 

@@ -49,7 +49,7 @@ def adjusted_r2(features: int) -> Reference:
     plain = compare_with("r2")
 
     def reference(rows: Rows) -> float | None:
-        value, n = plain(rows), rows.weight.sum()
+        value, n = plain(rows), len(rows.weight)
         if value is None or n - features - 1 <= 0:
             return None
         return 1 - (1 - value) * (n - 1) / (n - features - 1)
