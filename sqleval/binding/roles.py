@@ -40,6 +40,8 @@ LookAt = Callable[
     Sequence[Sequence[object]],
 ]
 
+_DECIDED = "threshold= cannot change a prediction= that is given"
+
 
 def _find_cells(
     counts: Mapping[str, str], columns: Columns, where: str
@@ -169,12 +171,25 @@ def _find_thresholds(
             raise RequestError(f"threshold= maps {name!r} to {value!r}, which is not a number")
         check_threshold(value)
     if prediction is not None:
-        raise RequestError("threshold= cannot change a prediction= that is given")
+        raise RequestError(_DECIDED)
     return None, order_by_model("threshold", threshold, columns)
 
 
-def _check_decisions(task: str, columns: ModelColumns, thresholds: Sequence[float]) -> None:
-    """Raise unless the task takes the predictions or thresholds of several models."""
+def _check_decisions(
+    task: str,
+    columns: ModelColumns,
+    prediction: Named,
+    threshold: float | None,
+    thresholds: Sequence[float],
+) -> None:
+    """Raise unless the task takes the predictions of several models, or the thresholds."""
+    if threshold is not None and not TASKS[task].has_two_classes:
+        raise RequestError(
+            f"threshold={threshold!r} (--threshold) decides between two classes, and the task is "
+            f"{task}: leave it out"
+        )
+    if threshold is not None and prediction is not None:
+        raise RequestError(_DECIDED)
     if thresholds and not TASKS[task].has_two_classes:
         raise RequestError(
             f"threshold= of each model is for two classes, and the task is {task}; predictions of "
@@ -267,7 +282,7 @@ def bind(
     sample = None if look is None else partial(look, joined, condition, read)
     task = _find_task_of_classes(task or ("binary" if cells else None), mapped)
     reading = read_task(task, roles, mapped.role, filled, positive, sample)
-    _check_decisions(reading.task, mapped, thresholds)
+    _check_decisions(reading.task, mapped, prediction, threshold, thresholds)
     values = unify_values(reading.task, roles, mapped.role, filled, positive, predicted)
     models, classes = arrange_columns(reading.task, mapped, values)
     keys, folds = list_unique_names(by, "by"), list_unique_names(over, "over")

@@ -403,7 +403,9 @@ def test_no_role_is_without_an_audit() -> None:
             lacking = rows.with_columns(q=pl.when(pl.col("y") == 1).then("q"))
             roles["task"] = "ranking"
         metric = {"query": "ndcg", "value": "mean"}.get(role, "accuracy")
-        roles = {argument: column} if role == "value" else {**roles, "threshold": 0.5}
+        if role not in ("query", "prediction"):
+            roles["threshold"] = 0.5
+        roles = {argument: column} if role == "value" else roles
         with pytest.raises(DataError, match=rf"{argument}='{column}' is NULL"):
             sqleval.scan(lacking, **roles).evaluate(metric).collect()
 
