@@ -13,6 +13,8 @@ chart:
   y: [label_share, Share of the sum of labels]
   diagonal: random
   percent: true
+  metric: [normalized Gini, regression_gini]
+  undefined: a label is negative, or all are 0
 reference: Frees, Meyers and Cummings (2011), doi:10.1198/jasa.2011.tm10362
 aliases: [concentration_curve]
 task: regression

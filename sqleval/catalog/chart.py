@@ -41,6 +41,8 @@ class Chart(NamedTuple):
         The label and the name of the metric shown beside a series; empty without one.
     facts : mapping of str to str
         Further metrics in the picture, by their role there.
+    undefined : str
+        Why the curve may have no point, unless the metric beside it says why.
     """
 
     curve: str
@@ -56,6 +58,7 @@ class Chart(NamedTuple):
     columns: tuple[str, ...] = ()
     metric: tuple[str, ...] = ()
     facts: Mapping[str, str] = {}
+    undefined: str = ""
 
     @property
     def needed(self) -> tuple[str, ...]:
