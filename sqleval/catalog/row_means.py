@@ -13,6 +13,8 @@ from sqleval.catalog.relations import ROW_VALUES, WEIGHTS
 VALUE = "row_value"
 #: The column that is 1 in rows without a value, and 0 in others.
 UNDEFINED = "is_undefined"
+#: The range of losses.
+_LOSS = "0 .. inf"
 #: The ending of the name of the step with a metric's rows.
 ENDING = "_rows"
 
@@ -35,7 +37,7 @@ def split_metric(file: Relation, mean: Relation, error: Relation) -> tuple[Relat
     if file.query.args.get("group") or file.query.find(exp.AggFunc):
         message = "a file with row_value has a value of each row: the mean over the rows is added"
         raise make_error(file.path, find_word_line(file.text, VALUE), message)
-    if file.header["range"] == "0 .. inf":
+    if file.header["range"] == _LOSS:
         # Losses are skewed: on the scale of the logarithm, more intervals contain the true mean.
         file = replace(file, header={"interval": "delta", **file.header})
     reason = _find_reason(file)
@@ -56,7 +58,7 @@ def split_metric(file: Relation, mean: Relation, error: Relation) -> tuple[Relat
     listed = ("slice", "value", "note")
     metric.query.set("expressions", [items[name] for name in listed if name in items])
     part = _read(file, error.query.copy(), rows.name)
-    _choose_support(part.query, is_loss=str(file.header["range"]).startswith("0"))
+    _choose_support(part.query, str(file.header["range"]))
     metric = _describe(metric)
     part = replace(_describe(part), kind="columns", path=file.path.with_suffix(".stderr.sql"))
     return replace(metric, parts=(part,), columns=(*metric.columns, *part.columns[1:])), rows
@@ -74,12 +76,17 @@ def _find_reason(file: Relation) -> exp.If | None:
     return reasons[0]
 
 
-def _choose_support(query: exp.Query, *, is_loss: bool) -> None:
-    """Leave one of the two columns for the number of rows on which the standard error rests."""
+def _choose_support(query: exp.Query, range_: str) -> None:
+    """Leave one of the two columns for the number of rows on which the standard error rests.
+
+    Only losses without an upper end can have heavy tails: others have no ``kurtosis``.
+    """
     items = {item.alias_or_name: item for item in query.selects}
     of_losses = items.pop("support_of_losses")
-    if is_loss:
+    if range_.startswith("0"):
         items["support"] = exp.alias_(of_losses.unalias().copy(), "support")
+    if range_ != _LOSS:
+        del items["kurtosis"]
     query.set("expressions", list(items.values()))
 
 

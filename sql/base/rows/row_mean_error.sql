@@ -35,7 +35,13 @@ SELECT
     -- For values of 0 or more: a few rows with large values outweigh the others.
     POWER(SUM(weight * row_value), 2)
         / NULLIF(4e0 * SUM(squares * (row_value_centre * row_value_centre + row_value_variance)), 0)
-        AS support_of_losses
+        AS support_of_losses,
+    -- The mean of the squared values, divided by the squared mean: if a value is a squared error,
+    -- the kurtosis of the errors.
+    CAST(SUM(squares * (row_value_centre * row_value_centre + row_value_variance)) AS DOUBLE)
+        / NULLIF(SUM(squares), 0)
+        / NULLIF(POWER(CAST(SUM(weight * row_value) AS DOUBLE) / NULLIF(SUM(weight), 0), 2), 0)
+        AS kurtosis
 FROM row_values
 WHERE weight > 0
 GROUP BY slice

@@ -89,6 +89,17 @@ def test_row_values_of_all_metrics_are_read_once() -> None:
     assert "pinball_loss_2" in text
 
 
+def test_losses_with_heavy_tails_have_a_note() -> None:
+    rng = np.random.default_rng(1)
+    label = rng.gamma(2, 3, 2000) + 0.1
+    for power, note in ((1, None), (5, "errors with heavy tails: interval may be too narrow")):
+        rows = pl.DataFrame({"y": label, "a": label + rng.normal(0, 1, 2000) ** power})
+        scan = sqleval.scan(rows, label="y", prediction="a")
+        got = scan.evaluate(["huber", "smape"], ci=0.95).collect()
+        # Losses with an upper end have no heavy tails.
+        assert got["note"].to_list() == [note, None]
+
+
 def test_the_rows_are_a_step_with_the_parameters_of_the_file() -> None:
     catalogue = builtin()
     assert catalogue.get("huber").reads == ("huber_rows",)
