@@ -19,6 +19,7 @@ import polars as pl
 
 import sqleval
 from sqleval.catalog import builtin
+from sqleval.catalog.intervals import REASONS
 from sqleval.catalog.listing import group_by_task
 from sqleval.catalog.roles import ROLES, VALUES
 from sqleval.checking.table import CLASS_CHECKS, CURVE_CHECKS, METRIC_CHECKS
@@ -84,6 +85,11 @@ def _catalogue() -> str:
         ]
         parts.append(f"### {title}\n\n{_table(names, rows)}")
     return "\n\n".join(parts)
+
+
+def _intervals() -> str:
+    """Return the intervals of metrics, each with the reason."""
+    return _table(["interval", "which metrics, and why"], list(REASONS.items()))
 
 
 def _what(row: Mapping[str, Any]) -> str:
@@ -693,6 +699,7 @@ _PARTS: Mapping[str, Callable[[], str]] = {
     "functions": _functions,
     "errors": _errors,
     "catalogue": _catalogue,
+    "intervals": _intervals,
     "files": _files,
     "formulas": _formulas,
     "keys": _keys,

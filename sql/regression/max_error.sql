@@ -3,6 +3,7 @@ summary: largest absolute error
 formula: max(|p - y|)
 direction: lower
 range: 0 .. inf
+interval: none
 reference: sklearn.metrics.max_error
 aliases: [neg_max_error]
 task: regression

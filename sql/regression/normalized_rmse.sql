@@ -1,5 +1,5 @@
 /*
-summary: root of the mean squared error, divided by the mean, the standard deviation or the range of the labels
+summary: root of the mean squared error, divided by the mean, the standard deviation or the range of the labels; an interval takes the range as given
 formula: sqrt(mean((p - y)^2)) / scale, scale |mean(y)|, sqrt(Var(y)) or max(y) - min(y)
 direction: lower
 range: 0 .. inf

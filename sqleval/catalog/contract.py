@@ -1,6 +1,6 @@
 """Reads a SQL file and checks its header, columns and relations against the contract."""
 
-from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -21,6 +21,7 @@ from sqleval.catalog.header import (
     read_repeat,
     read_text,
 )
+from sqleval.catalog.intervals import find_interval
 from sqleval.catalog.parameters import LEVEL, Param, read_parameters
 from sqleval.catalog.queries import (
     find_tables,
@@ -55,13 +56,6 @@ def list_interval_columns() -> tuple[str, ...]:
     """
     needed = [column for columns in INTERVALS.values() for column in columns]
     return (*dict.fromkeys(needed), *SQUARES, "support", "degrees", "kurtosis")
-
-
-def find_interval(columns: Container[str], header: Mapping[str, Any]) -> str | None:
-    """Return the method of a metric's interval, by its header or columns; None without one."""
-    named = header.get("interval")
-    methods = [str(named)] if named else [*INTERVALS]
-    return next((m for m in methods if all(name in columns for name in INTERVALS[m])), None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -239,7 +233,8 @@ def _check_metric(
         raise make_error(path, line, "bounds are two columns, low and high")
     partial = [name for name in list_interval_columns() if name in columns]
     if partial and find_interval(columns, header) is None:
-        needed = "; or ".join(" and ".join(names) for names in dict.fromkeys(INTERVALS.values()))
+        each = dict.fromkeys(names for names in INTERVALS.values() if names)
+        needed = "; or ".join(" and ".join(names) for names in each)
         message = f"an interval needs {needed}; the file has {', '.join(partial)} alone"
         raise make_error(path, line, message)
 

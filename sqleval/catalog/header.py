@@ -61,7 +61,8 @@ BOUNDS = ("pairs", "precision", "distance")
 VARIANCE, CENTRE = "_variance", "_centre"
 
 #: The methods of intervals, and the columns from which each is computed. A metric has the method
-#: that its header names, or else the first one whose columns it returns.
+#: that its header names, or else the first one whose columns it returns. With ``none`` in its
+#: header it has no interval, not even from the bootstrap.
 INTERVALS: Mapping[str, tuple[str, ...]] = {
     "wilson": ("successes", "trials"),
     "wilson of the prevalence": ("positives", "trials"),
@@ -69,6 +70,7 @@ INTERVALS: Mapping[str, tuple[str, ...]] = {
     "order statistics": ("lower", "upper"),
     "normal": ("stderr",),
     "delta": ("stderr",),
+    "none": (),
 }
 #: The tests of a difference of two models that a header may name: for areas under ROC curves, and
 #: for rates of right rows. A mean of row losses needs no key.

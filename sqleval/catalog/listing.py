@@ -7,6 +7,7 @@ from typing import Any
 
 from sqleval.catalog.catalogue import Catalogue, builtin
 from sqleval.catalog.contract import Relation
+from sqleval.catalog.intervals import name_interval
 from sqleval.catalog.tasks import list_groups, name_group
 from sqleval.common.visible import escape_html
 
@@ -40,11 +41,15 @@ def describe(relation: Relation, catalogue: Catalogue | None = None) -> dict[str
 
 
 def describe_interval(relation: Relation, catalogue: Catalogue) -> str | None:
-    """Return the method of the interval that ``ci=`` gives for a metric."""
+    """Return the interval that ``ci=`` gives for a metric: a key of `REASONS`; None for a curve."""
+    if relation.kind != "metric":
+        return None
     file = catalogue.find_interval(relation.name)
-    if file is None:
-        return "normal, over queries" if relation.has_queries else None
-    return file.interval
+    if file is not None:
+        return name_interval(file.columns, file.header)
+    if relation.has_queries or relation.is_per_row:
+        return f"student, over {'queries' if relation.has_queries else 'rows'}"
+    return "none" if relation.is_sum else "bootstrap"
 
 
 def shorten_summary(summary: str) -> str:

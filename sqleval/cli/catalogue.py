@@ -67,7 +67,8 @@ def list_(task: str | None, family: str | None, format_: str | None, output: str
         show_list(group_by_task(chosen))
         return
     shown = (
-        "task", "family", "name", "same_as", "aliases", "params", "direction", "range", "summary",
+        "task", "family", "name", "same_as", "aliases", "params", "direction", "range", "interval",
+        "summary",
     )  # fmt: skip
     write(to_frame([{k: row[k] for k in shown} for row in chosen]), format_, output)
 
@@ -83,9 +84,15 @@ def show(name: str) -> None:
       sqleval show roc_auc
     """
     from sqleval.catalog.catalogue import builtin
+    from sqleval.catalog.intervals import REASONS
     from sqleval.catalog.listing import describe
     from sqleval.cli.output import show_metric
 
     relation = builtin().get(name)
     files = (part for file in builtin().files(relation.name) for part in file.files)
-    show_metric(describe(relation), [file.text for file in files])
+    described = describe(relation)
+    if interval := described["interval"]:
+        described["interval"] = (
+            f"{interval}: {REASONS[interval]}" if interval in REASONS else interval
+        )
+    show_metric(described, [file.text for file in files])
