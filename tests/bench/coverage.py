@@ -27,14 +27,15 @@ POINTS = {"continuous": 1000, "tied": 8}
 #: The most rows that one statement reads.
 MOST_ROWS = 2_000_000
 BINARY = [
-    "accuracy", "recall", "precision", "specificity", "negative_predictive_value", "jaccard",
-    "prevalence", "brier_uncertainty", "f1", "f_beta(beta=2)", "fowlkes_mallows",
-    "precision_recall_mean", "youden_j", "balanced_accuracy", "matthews_corrcoef", "cohen_kappa",
-    "cost_sensitive_accuracy(cost_fn=5)", "cost_sensitive_error_rate(cost_fn=5)",
-    "cost_sensitive_precision(cost_fn=5)", "expected_cost(cost_fn=5, prior=0.2)",
+    "accuracy", "error_rate", "recall", "precision", "specificity", "false_positive_rate",
+    "negative_predictive_value", "jaccard", "prevalence", "brier_uncertainty", "f1",
+    "f_beta(beta=2)", "fowlkes_mallows", "precision_recall_mean", "youden_j", "balanced_accuracy",
+    "matthews_corrcoef", "cohen_kappa", "cost_sensitive_accuracy(cost_fn=5)",
+    "cost_sensitive_error_rate(cost_fn=5)", "cost_sensitive_precision(cost_fn=5)",
+    "cost_sensitive_recall(cost_fn=5)", "expected_cost(cost_fn=5, prior=0.2)",
     "normalized_expected_cost(cost_fn=5)",
     "misclassification_cost(cost_matrix={0: {1: 1}, 1: {0: 5}})",
-    "roc_auc", "gini", "average_precision", "pr_auc_trapezoid", "pr_auc_interpolated",
+    "roc_auc", "gini", "rank_loss", "average_precision", "pr_auc_trapezoid", "pr_auc_interpolated",
     "brier_score", "log_loss", "normalized_entropy", "pcoc",
     "logistic_calibration_slope", "logistic_calibration_intercept",
 ]  # fmt: skip
@@ -58,7 +59,7 @@ RANKINGS = [
 QUERIES = (20, 50, 200)
 #: Metrics of labels and predictions, and the shapes of their populations.
 PREDICTED = [
-    "r2", "explained_variance", "pearson", "concordance_correlation",
+    "r2", "adjusted_r2(features=3)", "explained_variance", "pearson", "concordance_correlation",
     "calibration_slope", "calibration_intercept", "normalized_rmse",
     "normalized_rmse(normalization='std')", "wape", "percent_bias", "rmsle",
     "d2_tweedie(power=1.0)", "d2_tweedie(power=2.0)", "d2_pinball", "d2_pinball(alpha=0.9)",
@@ -67,15 +68,26 @@ PREDICTED = [
     "poisson_deviance", "gamma_deviance", "tweedie_deviance(power=1.5)",
 ]  # fmt: skip
 SHAPES = ("normal", "heteroscedastic", "heavy tails")
-CLASSES = [
-    "accuracy", "balanced_accuracy", "matthews_corrcoef", "cohen_kappa",
-    "cohen_kappa(weights='linear')", "cohen_kappa(weights='quadratic')",
+#: Metrics of counts and amounts, for labels of a gamma distribution whose mean is predicted.
+AMOUNTS = [
+    "poisson_deviance", "gamma_deviance", "tweedie_deviance(power=1.5)", "d2_tweedie(power=1.0)",
+    "d2_tweedie(power=2.0)", "msle", "rmsle",
 ]  # fmt: skip
-SCORED_CLASSES = ["top_k_accuracy(k=1)", "top_k_accuracy(k=2)"]
+CLASSES = [
+    "accuracy", "error_rate", "balanced_accuracy", "matthews_corrcoef", "cohen_kappa",
+    "cohen_kappa(weights='linear')", "cohen_kappa(weights='quadratic')",
+    "misclassification_cost(cost_matrix={'a': {'b': 5, 'c': 2}, 'b': {'a': 1, 'c': 1}, "
+    "'c': {'a': 1, 'b': 1}})",
+]  # fmt: skip
+SCORED_CLASSES = ["top_k_accuracy(k=1)", "top_k_accuracy(k=2)", "log_loss"]
+#: Statistics of a column without a label.
+VALUES = ["mean", "median", "quantile(q=0.9)"]
+JUDGEMENTS = ["share"]
 #: Means over rows of many labels.
 MANY_LABELS = [
-    "f1_samples", "precision_samples", "hamming_loss", "subset_accuracy",
-    "label_ranking_average_precision", "coverage_error", "label_ranking_loss",
+    "f1_samples", "precision_samples", "recall_samples", "jaccard_samples",
+    "hamming_loss", "subset_accuracy", "label_ranking_average_precision", "coverage_error",
+    "label_ranking_loss",
 ]  # fmt: skip
 
 
@@ -89,7 +101,8 @@ class Population(NamedTuple):
     has_classes: bool = True
 
     def truth(self) -> dict[str, float]:
-        frame = self.rows.with_columns(share=self.share)
+        # As large as a population: adjusted R2 depends on the sum of weights.
+        frame = self.rows.with_columns(share=1e9 * self.share)
         result = sqleval.scan(frame, **self.roles, weight="share").evaluate(self.metrics).collect()
         return dict(result.select("metric", "value").iter_rows())
 
@@ -123,10 +136,10 @@ def draw_classes(prevalence: float) -> Population:
 
 
 def draw_class_scores(points: int) -> Population:
-    """Return scores of four classes with ties, as tenths; the label follows them."""
+    """Return probabilities of four classes with ties; the label follows them."""
     rng = np.random.default_rng(3)
-    scores = rng.multinomial(10, [0.25] * 4, size=points) / 10
-    label = [int(rng.choice(4, p=(row + 0.1) / 1.4)) for row in scores]
+    scores = (rng.multinomial(10, [0.25] * 4, size=points) + 1) / 14
+    label = [int(rng.choice(4, p=row)) for row in scores]
     columns = {f"p{i}": scores[:, i] for i in range(4)}
     rows = pl.DataFrame({"y": label, **columns})
     roles = {"label": "y", "score": {i: f"p{i}" for i in range(4)}, "task": "multiclass"}
@@ -139,6 +152,21 @@ def draw_errors(points: int) -> Population:
     rows = pl.DataFrame({"y": np.zeros(points), "v": error})
     roles = {"label": "y", "prediction": "v"}
     return Population(rows, np.full(points, 1 / points), roles, REGRESSION, has_classes=False)
+
+
+def draw_values(points: int) -> Population:
+    """Return the quantiles of a lognormal column."""
+    value = np.exp(norm.ppf((np.arange(points) + 0.5) / points))
+    rows = pl.DataFrame({"v": value})
+    share = np.full(points, 1 / points)
+    return Population(rows, share, {"value": "v"}, VALUES, has_classes=False)
+
+
+def draw_judgements() -> Population:
+    """Return a column that is 1 in 30 % of the rows, and 0 in others."""
+    rows = pl.DataFrame({"v": [0, 1]})
+    share = np.array([0.7, 0.3])
+    return Population(rows, share, {"value": "v"}, JUDGEMENTS, has_classes=False)
 
 
 class Cell(NamedTuple):
@@ -206,6 +234,15 @@ def draw_predicted(shape: str, points: int = 4000) -> Population:
     rows = pl.DataFrame({"y": label, "v": np.maximum(given, 0.1)})
     roles = {"label": "y", "prediction": "v"}
     return Population(rows, np.full(points, 1 / points), roles, PREDICTED, has_classes=False)
+
+
+def draw_amounts(points: int = 4000) -> Population:
+    """Return labels of a gamma distribution around lognormal predictions."""
+    rng = np.random.default_rng(3)
+    given = rng.lognormal(3, 0.6, points)
+    rows = pl.DataFrame({"y": rng.gamma(2, given / 2), "v": given})
+    roles = {"label": "y", "prediction": "v"}
+    return Population(rows, np.full(points, 1 / points), roles, AMOUNTS, has_classes=False)
 
 
 def draw_labels(n: int, rng: np.random.Generator) -> pl.DataFrame:
@@ -307,6 +344,14 @@ def list_tables(sets: int, seed: int) -> Iterator[tuple[str, list[str], dict[str
     for shape in SHAPES:
         columns = [measure(draw_predicted(shape), n, sets, seed) for n in FEW_SIZES]
         yield f"regression, {shape}", [f"{n:,}" for n in FEW_SIZES], _turn(columns)
+    columns = [measure(draw_amounts(), n, sets, seed) for n in FEW_SIZES]
+    yield "regression, gamma distribution", [f"{n:,}" for n in FEW_SIZES], _turn(columns)
+    populations = (draw_values(POINTS["continuous"]), draw_judgements())
+    columns = [
+        {name: cell for each in populations for name, cell in measure(each, n, sets, seed).items()}
+        for n in FEW_SIZES
+    ]
+    yield "a column", [f"{n:,}" for n in FEW_SIZES], _turn(columns)
     columns = [measure_many_labels(n, sets, seed) for n in QUERIES]
     yield "many labels, rows", [f"{n:,}" for n in QUERIES], _turn(columns)
 
