@@ -284,7 +284,9 @@ def _list_overloads(writer: _Writer, relation: Relation) -> Iterator[str]:
         return
     name, metric = relation.name, Request(relation.name)
     params = dict(builtin().parameters(name))
-    if relation.has_values:
+    if relation.has_values and relation.kind != "metric":
+        yield writer.write_curve(VALUES, ANY_WEIGHT, relation)
+    elif relation.has_values:
         yield writer.write_metric(VALUES, ANY_WEIGHT, metric)
     elif relation.has_queries:
         yield writer.write_metric(RANKED, NO_WEIGHT, metric)

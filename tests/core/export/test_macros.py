@@ -219,7 +219,7 @@ CURVES = [
     for data in ALL
     if data.name in ("plain", "cases as slices", "weighted cases as slices")
     or str(data) in ("binary-FLOAT tenths", "binary-infinite scores")
-    if data.kind in COSTS
+    if data.kind in (*COSTS, "regression")
 ]  # fmt: skip
 
 
@@ -230,7 +230,7 @@ CURVES = [
         *(
             pytest.param(data, True, id=f"{data}-parameters")
             for data in ALL
-            if data.name in WITH_PARAMETERS and data.kind in COSTS
+            if data.name in WITH_PARAMETERS and data.kind in (*COSTS, "regression")
         ),
     ],
 )
