@@ -156,8 +156,7 @@ class Builder:
         has_rows, several = self.relations.plan == "rows", binding.has_several_classes
         holds = {
             "unweighted": has_rows and not (binding.has_fractions or binding.has_counts),
-            # Windows over pairs of classes have fewer rows, so they need no buckets.
-            "bucketed": buckets is not None and "one_vs_one" not in supplied,
+            "bucketed": buckets is not None,
             "intervals": self.has_intervals,
             "binned": self.bins is not None,
             "multiclass": several and not supplied,

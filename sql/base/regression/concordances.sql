@@ -26,30 +26,7 @@ FROM (
         up_2 - down_2 AS below_2,
         up_3 - down_3 AS below_3,
         up_4 - down_4 AS below_4
-    FROM (
-        SELECT
-            slice,
-            label,
-            prediction,
-            digit,
-            SUM(CASE WHEN digit < 1 THEN mass ELSE 0e0 END)
-                OVER (PARTITION BY slice, level, block ORDER BY prediction) AS up_1,
-            SUM(CASE WHEN digit < 2 THEN mass ELSE 0e0 END)
-                OVER (PARTITION BY slice, level, block ORDER BY prediction) AS up_2,
-            SUM(CASE WHEN digit < 3 THEN mass ELSE 0e0 END)
-                OVER (PARTITION BY slice, level, block ORDER BY prediction) AS up_3,
-            SUM(mass)
-                OVER (PARTITION BY slice, level, block ORDER BY prediction) AS up_4,
-            SUM(CASE WHEN digit < 1 THEN mass ELSE 0e0 END)
-                OVER (PARTITION BY slice, level, block ORDER BY prediction DESC) AS down_1,
-            SUM(CASE WHEN digit < 2 THEN mass ELSE 0e0 END)
-                OVER (PARTITION BY slice, level, block ORDER BY prediction DESC) AS down_2,
-            SUM(CASE WHEN digit < 3 THEN mass ELSE 0e0 END)
-                OVER (PARTITION BY slice, level, block ORDER BY prediction DESC) AS down_3,
-            SUM(mass)
-                OVER (PARTITION BY slice, level, block ORDER BY prediction DESC) AS down_4
-        FROM label_digits
-    ) AS cumulated
+    FROM digit_sums
 ) AS compared
 GROUP BY
     slice,

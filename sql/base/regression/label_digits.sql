@@ -8,19 +8,13 @@ SELECT
     joint_counts.slice,
     joint_counts.label,
     joint_counts.prediction,
+    joint_counts.strip,
     joint_counts.mass,
     levels.level,
     FLOOR(CAST(places.place AS DOUBLE) / POWER(4e0, levels.level)) AS block,
     FLOOR(CAST(places.place AS DOUBLE) / POWER(4e0, levels.level - 1))
         - 4e0 * FLOOR(CAST(places.place AS DOUBLE) / POWER(4e0, levels.level)) AS digit
 FROM joint_counts
-JOIN (
-    SELECT
-        slice,
-        label,
-        ROW_NUMBER() OVER (PARTITION BY slice ORDER BY label) - 1 AS place,
-        COUNT(*) OVER (PARTITION BY slice) AS place_count
-    FROM label_value_counts
-) AS places USING (slice, label)
+JOIN label_ranks AS places USING (slice, label)
 CROSS JOIN (VALUES (1), (2), (3), (4), (5), (6), (7), (8), (9), (10), (11), (12), (13), (14), (15), (16)) AS levels(level)
-WHERE POWER(4e0, levels.level - 1) < places.place_count
+WHERE POWER(4e0, levels.level - 1) < places.total_labels

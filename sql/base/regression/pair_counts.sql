@@ -24,7 +24,7 @@ FROM (
     SELECT
         slice,
         0e0 AS counted,
-        2e0 * mass * CASE WHEN digit = 1 THEN below_1 WHEN digit = 2 THEN below_2 ELSE below_3 END
+        2e0 * mass * CASE WHEN digit = 1 THEN up_1 WHEN digit = 2 THEN up_2 ELSE up_3 END
             AS ordered,
         0e0 AS label_ties,
         0e0 AS prediction_ties,
@@ -33,19 +33,7 @@ FROM (
         CAST(NULL AS DOUBLE) AS highest_label,
         CAST(NULL AS DOUBLE) AS lowest_prediction,
         CAST(NULL AS DOUBLE) AS highest_prediction
-    FROM (
-        SELECT
-            slice,
-            digit,
-            mass,
-            SUM(CASE WHEN digit < 1 THEN mass ELSE 0e0 END)
-                OVER (PARTITION BY slice, level, block ORDER BY prediction) AS below_1,
-            SUM(CASE WHEN digit < 2 THEN mass ELSE 0e0 END)
-                OVER (PARTITION BY slice, level, block ORDER BY prediction) AS below_2,
-            SUM(CASE WHEN digit < 3 THEN mass ELSE 0e0 END)
-                OVER (PARTITION BY slice, level, block ORDER BY prediction) AS below_3
-        FROM label_digits
-    ) AS placed
+    FROM digit_sums
     WHERE digit > 0
     UNION ALL
     SELECT

@@ -5,6 +5,7 @@ summary: >-
 SELECT
     counts.slice,
     counts.prediction,
+    counts.strip,
     counts.mass,
     counts.label_sum,
     strips.mass_before + SUM(counts.mass) OVER (

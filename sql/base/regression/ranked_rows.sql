@@ -14,6 +14,8 @@ SELECT
         / NULLIF(label_ranks.total, 0) - 5e-1 AS label_rank,
     CAST(prediction_ranks.reached - 5e-1 * prediction_ranks.mass AS DOUBLE)
         / NULLIF(prediction_ranks.total, 0) - 5e-1 AS prediction_rank,
+    label_ranks.strip AS label_strip,
+    prediction_ranks.strip AS prediction_strip,
     predictions.weight,
     predictions.squares,
     predictions.n_rows
