@@ -231,11 +231,19 @@ def _unify_branches(node: exp.Expr, dialect: str) -> None:
             each.replace(exp.cast(each.copy(), "DOUBLE"))
 
 
-def _qualify_columns(node: exp.Expr, dialect: str) -> None:
-    """Qualify a column that has the name of an alias, or ClickHouse would read the alias."""
+def _name_columns(node: exp.Expr, dialect: str) -> None:
+    """Keep the names of columns in ClickHouse.
+
+    A column that has the name of an alias is qualified, or ClickHouse would read the alias. A
+    column of a join gets an alias, or its name would have that of its relation before it.
+    """
     source = node.args.get("from_")
     assert isinstance(node, exp.Select)
-    if dialect != "clickhouse" or source is None or node.args.get("joins"):
+    if dialect != "clickhouse" or source is None:
+        return
+    if node.args.get("joins"):
+        for column in [each for each in node.selects if isinstance(each, exp.Column)]:
+            column.replace(exp.alias_(column.copy(), column.this.copy()))
         return
     aliases = {item.alias for item in node.selects if isinstance(item, exp.Alias)}
     for column in list(node.find_all(exp.Column)):
@@ -338,7 +346,7 @@ _FOR_OTHERS: Mapping[type[exp.Expr], _Rewrite] = {
     exp.CovarPop: _replace_covariance,
     exp.Sign: _replace_sign,
     exp.Case: _unify_branches,
-    exp.Select: _qualify_columns,
+    exp.Select: _name_columns,
     exp.TimeToStr: _quote_letters,
     exp.AtTimeZone: _convert_zone,
     exp.TimeToUnix: _keep_fractions,
