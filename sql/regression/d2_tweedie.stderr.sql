@@ -21,6 +21,19 @@ SELECT
     125e-3 * LEAST(
         COALESCE(POWER(SUM(weight * loss), 2) / NULLIF(SUM(squares * loss * loss), 0), 0e0),
         COALESCE(POWER(SUM(weight * null_loss), 2) / NULLIF(SUM(squares * null_loss * null_loss), 0), 0e0)
-    ) AS support
+    ) AS support,
+    -- As in mse.stderr.sql: a deviance is the square of a residual, so these are kurtoses.
+    GREATEST(
+        COALESCE(
+            CAST(SUM(squares * loss * loss) AS DOUBLE) / NULLIF(SUM(squares), 0)
+                / NULLIF(POWER(CAST(SUM(weight * loss) AS DOUBLE) / NULLIF(SUM(weight), 0), 2), 0),
+            0e0
+        ),
+        COALESCE(
+            CAST(SUM(squares * null_loss * null_loss) AS DOUBLE) / NULLIF(SUM(squares), 0)
+                / NULLIF(POWER(CAST(SUM(weight * null_loss) AS DOUBLE) / NULLIF(SUM(weight), 0), 2), 0),
+            0e0
+        )
+    ) AS kurtosis
 FROM tweedie_losses
 GROUP BY slice

@@ -30,6 +30,8 @@ def adapt(tree: exp.Expr, dialect: str) -> exp.Expr:
     """Rewrite the syntax tree of a DuckDB statement for a dialect, and return it."""
     write_extremes(tree, dialect)
     widen_counts(tree, dialect)
+    if dialect != "duckdb":
+        _rename_nested(tree)
     # Rewrite the innermost nodes first, so that the copy of a node contains their rewrites.
     for node in reversed(list(tree.walk())):
         rewrite = _FOR_ALL.get(type(node))
@@ -38,6 +40,24 @@ def adapt(tree: exp.Expr, dialect: str) -> exp.Expr:
         if rewrite is not None:
             rewrite(node, dialect)
     return tree
+
+
+def _rename_nested(tree: exp.Expr) -> None:
+    """Give each CTE a name of its own, because Spark's text has nested ones at the top level."""
+    taken = {cte.alias for cte in tree.find_all(exp.CTE) if cte.parent_select is tree}
+    for query in [each.parent for each in tree.find_all(exp.With) if each.parent is not tree]:
+        assert isinstance(query, exp.Query)
+        for cte in query.ctes:
+            name = unique = cte.alias
+            while unique in taken:
+                unique += "_"
+            taken.add(unique)
+            cte.set("alias", exp.TableAlias(this=exp.to_identifier(unique)))
+            for table in query.find_all(exp.Table):
+                if table.name == name != unique:
+                    table.set("this", exp.to_identifier(unique))
+                    if not table.alias:
+                        table.set("alias", exp.TableAlias(this=exp.to_identifier(name)))
 
 
 def put_nulls_last(tree: exp.Expr) -> None:

@@ -276,7 +276,9 @@ all others are the real engines. Every cell of an engine is run by itself when t
 The tests do it again, with many metrics of the same columns in a statement; of Spark's column they
 run a sample. The options of `evaluate` (`--where`, `--sets`, `--labels`, `--ci`, `--bins` and
 others) are tested on the same engines; ClickHouse has no `--labels`, and SQLite no interval of a
-mean over queries.
+mean over queries. In the text of `logistic_calibration_slope` and `logistic_calibration_intercept`,
+20 or 25 relations read each other, for which Spark needs
+`SET spark.sql.analyzer.maxIterations = 10000`.
 `python -m tests.support.support_matrix` writes this page, and the tests check it.
 """
 
