@@ -226,6 +226,7 @@ def bind(
     weight: str | None = None,
     counts: str | Mapping[str, str] | None = None,
     qid: str | None = None,
+    item: str | None = None,
     by: str | Sequence[str] = (),
     sets: str | Sequence[Sequence[str]] | None = None,
     over: str | Sequence[str] = (),
@@ -269,7 +270,7 @@ def bind(
     threshold, thresholds = _find_thresholds(threshold, mapped, prediction)
     arguments = {
         "label": label, "score": score, "prediction": prediction, "value": value, "weight": weight,
-        "counts": counts, "qid": qid, "role": role, **further,
+        "counts": counts, "qid": qid, "item": item, "role": role, **further,
     }  # fmt: skip
     named = {each: arguments.get(facts.argument) for each, facts in ROLES.items()}
     single = {each: None if isinstance(name, Mapping) else name for each, name in named.items()}

@@ -135,8 +135,14 @@ class Relation:
 
     @property
     def has_queries(self) -> bool:
-        """Whether it is computed per query, as a metric of a ranking."""
-        return any(TASKS[task].has_queries for task in self.tasks)
+        """Whether it is computed per query, as most metrics of a ranking."""
+        is_ranking = any(TASKS[task].has_queries for task in self.tasks)
+        return is_ranking and not self.is_of_all_queries
+
+    @property
+    def is_of_all_queries(self) -> bool:
+        """Whether it is one value of all queries, instead of a mean of their values."""
+        return self.header.get("across") == "query"
 
     @property
     def has_values(self) -> bool:

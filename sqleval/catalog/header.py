@@ -51,7 +51,7 @@ COLUMN_FILES: Mapping[str, tuple[str, tuple[str, ...]]] = {
 }
 
 #: Keys that a file may aggregate over: its ``slice`` then lacks this key of the relation it reads.
-ACROSS = ("matrices", "model")
+ACROSS = ("matrices", "model", "query")
 
 #: Measures of the uncertainty that a bin causes; the steps are ``refined_bins_by_pairs`` and so on.
 BOUNDS = ("pairs", "precision", "distance")

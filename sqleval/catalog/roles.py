@@ -161,6 +161,7 @@ ROLES: dict[str, RoleFacts] = {
         metavar="COLUMN|CELL=COLUMN,...", may_be_negative=False, is_size=True, is_kept=False,
     ),
     "query": RoleFacts("qid", "class", "Column of the query of a ranked row."),
+    "item": RoleFacts("item", "class", "Column of the item of a ranked row."),
     "role": RoleFacts(
         "role", "text",
         "Column with train, validation and test: one result per role, and the gap.",
@@ -175,7 +176,9 @@ ROLES: dict[str, RoleFacts] = {
 #: The roles whose values metrics judge, in the order of their columns.
 JUDGED = ("label", "prediction", "score", "value")
 #: The arguments that the signatures of functions write out.
-_EXPLICIT = frozenset({"label", "score", "prediction", "value", "weight", "counts", "qid", "role"})
+_EXPLICIT = frozenset(
+    {"label", "score", "prediction", "value", "weight", "counts", "qid", "item", "role"}
+)
 
 
 def name_argument(role: str) -> str:

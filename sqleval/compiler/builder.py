@@ -291,7 +291,7 @@ class Builder:
             if param.kind != "matrix"
         }
         across = relation.header.get("across")
-        if across == "matrices":
+        if across in ("matrices", "query"):
             # The file itself aggregates over the innermost keys.
             keys = self.keys(scope.substitutions[1:])
         elif across == "model":

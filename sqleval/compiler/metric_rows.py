@@ -35,6 +35,8 @@ COLUMNS = ("metric", "value", "low", "high", "n", "n_dropped", "method", "note")
 NO_CLOSED_FORM = "no interval in closed form; the bootstrap gives one"
 #: The note of a sum over rows.
 NO_SUM = "no interval: a sum depends on the number of rows, and the mean has one"
+#: The note of a metric of all queries together.
+NO_MEAN = "no interval: it is one value of all lists, not a mean over them"
 #: Start of the text in ``method`` for a metric that ``over=`` does not average.
 _POOLED = "pooled over "
 #: Regular expression of that text.
@@ -59,6 +61,13 @@ def _describe_units(builder: Builder, request: Request) -> str | None:
 def has_class_column(requests: Sequence[Request]) -> bool:
     """Whether the result has the column ``class``."""
     return any(request.average == PER_CLASS for request in requests)
+
+
+def explain_no_interval(request: Request) -> str | None:
+    """Return the note of a metric that has no interval, not even by the bootstrap."""
+    if request.is_sum:
+        return NO_SUM
+    return NO_MEAN if request.relation.is_of_all_queries else None
 
 
 def list_columns(requests: Sequence[Request]) -> tuple[str, ...]:
@@ -113,8 +122,8 @@ def _write_note(
     if builder.binding.has_fractions or builder.binding.has_counts:
         note = f"COALESCE({note}, CASE WHEN {at['value']} IS NULL THEN 'total weight is 0' END)"
     if ci and bounds.method is None:
-        none = NO_SUM if placed.request.is_sum else NO_CLOSED_FORM
-        note = f"COALESCE({note}, {write_literal(none)})"
+        why = explain_no_interval(placed.request) or NO_CLOSED_FORM
+        note = f"COALESCE({note}, {write_literal(why)})"
     elif ci:
         why = f"CASE WHEN {bounds.low} IS NULL THEN 'no interval: too few rows' END"
         why = f"COALESCE({bounds.note}, {why})" if bounds.note else why

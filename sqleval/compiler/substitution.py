@@ -190,7 +190,7 @@ def list_substitutions(
     several = binding.has_several_classes
     across = request.relation.header.get("across") == "matrices"
     substitutions: list[Substitution] = []
-    if request.relation.has_queries:
+    if request.relation.has_queries or request.relation.is_of_all_queries:
         substitutions.append(QUERIES)
     if is_arranged:
         substitutions.append(ARRANGEMENTS)

@@ -259,6 +259,7 @@ def export_statement(
     weight: str | None = None,
     counts: str | Mapping[str, str] | None = None,
     qid: str | None = None,
+    item: str | None = None,
     by: str | Sequence[str] = (),
     sets: str | Sequence[Sequence[str]] | None = None,
     over: str | Sequence[str] = (),
@@ -289,11 +290,11 @@ def export_statement(
         One of `sqleval.export.dialects.DIALECTS`.
     table : str
         The table's name in the dialect: ``db.schema.preds``.
-    label, score, prediction, value, weight, counts, qid, by, sets, over, role, threshold, nulls
+    label, score, prediction, value, weight, counts, qid, item, by, sets, over, role, threshold
         As for `sqleval.scan`. The table is not read, so every name counts as a column. Scores,
         weights, counts, the values of a regression or ranking and a binary label without
         ``positive`` are cast to DOUBLE; the other columns are used as they are.
-    common, on : optional
+    nulls, common, on : optional
         As for `sqleval.scan`.
     classes : sequence, optional
         Refused, because a list of scores is known by its type.
@@ -323,9 +324,9 @@ def export_statement(
     """
     roles: dict[str, Any] = {
         "label": label, "score": score, "prediction": prediction, "value": value,
-        "classes": classes, "weight": weight, "counts": counts, "qid": qid, "by": by, "sets": sets,
-        "over": over, "role": role, "positive": positive, "threshold": threshold, "where": where,
-        "nulls": nulls, "on": on, "task": task, "common": common, **further,
+        "classes": classes, "weight": weight, "counts": counts, "qid": qid, "item": item, "by": by,
+        "sets": sets, "over": over, "role": role, "positive": positive, "threshold": threshold,
+        "where": where, "nulls": nulls, "on": on, "task": task, "common": common, **further,
     }  # fmt: skip
     exported = build_statement(metrics, dialect, table, roles, labels=labels, ci=ci, bins=bins)
     return f"{exported.comment}{exported.sql};\n"

@@ -38,6 +38,7 @@ def scan(
     weight: str | None = None,
     counts: str | Mapping[str, str] | None = None,
     qid: str | None = None,
+    item: str | None = None,
     by: str | Sequence[str] | Mapping[str, str] = (),
     sets: str | Sequence[Sequence[str]] | None = None,
     over: str | Sequence[str] = (),
@@ -118,6 +119,9 @@ def scan(
         metrics read: ``{"tp": "hits", "fp": ..., "fn": ..., "tn": ...}``.
     qid : str, optional
         The query that a ranked row belongs to.
+    item : str, optional
+        The item of a ranked row, such as a product: metrics of recommendation count items over all
+        lists.
     by : str, sequence of str, or mapping
         Slice keys: metrics are evaluated for each combination of values of these columns. A
         mapping gives names to SQL expressions: ``{"month": "date_trunc('month', day)"}``.
@@ -253,6 +257,7 @@ def scan(
         "weight": weight,
         "counts": counts,
         "qid": qid,
+        "item": item,
         "by": by,
         "sets": sets,
         "over": over,

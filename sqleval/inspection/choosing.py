@@ -42,7 +42,9 @@ _COUNTS = ({"tp", "fp", "fn", "tn"}, {"label", "prediction", "n"})
 
 #: The roles besides label, scores and predictions, in the order of display: roles that any column
 #: can have, and roles that only columns can have that are not missing together with the label.
-_OF_ALL, _OF_OTHERS = ("key", "time", "weight", "query"), ("role", "fold")
+_OF_ALL, _OF_OTHERS = ("key", "time", "weight", "query"), ("role", "fold", "item")
+#: The roles that only rows of ranked lists have.
+_OF_RANKINGS = {"query", "item"}
 #: The roles that may be given for rows of models or classes to be recognised.
 _OF_LONG = {"label", "score", "key"}
 
@@ -376,7 +378,7 @@ def _choose_positive(data: Inspection, scores: Sequence[Facts]) -> None:
 def _add_others(data: Inspection, by_role: Mapping[str, Candidates], slices: Candidates) -> None:
     """Add the slices, and the roles of one column besides label, score and prediction."""
     for role, candidates in by_role.items():
-        if not candidates.columns or (role == "query" and not data.task_facts.has_queries):
+        if not candidates.columns or (role in _OF_RANKINGS and not data.task_facts.has_queries):
             continue
         first = candidates.columns[0]
         reason = candidates.reason.format(describe_values(first))

@@ -13,7 +13,7 @@ from sqleval.binding.arguments import RESAMPLING_METHODS
 from sqleval.catalog.request import PER_CLASS, Request, format_request
 from sqleval.common.sql_text import Value
 from sqleval.compiler.intervals import FEW_ROWS, INFINITE, MIN_PAIRS, read_range
-from sqleval.compiler.metric_rows import NO_CLOSED_FORM, NO_SUM, POOLED
+from sqleval.compiler.metric_rows import NO_CLOSED_FORM, POOLED, explain_no_interval
 from sqleval.compiler.substitution import QUERIES
 from sqleval.errors import RequestError
 from sqleval.resampling.cells import EXACT_ROWS, Cells, Input, count_cells
@@ -114,11 +114,12 @@ def complete_intervals(
     predicate : str or None
         A condition on the slice keys.
     """
-    is_sum = pl.col("metric").is_in([format_request(each) for each in requests if each.is_sum])
-    lacks = pl.col("value").is_not_null() & ~is_sum
+    reasons = {format_request(each): explain_no_interval(each) for each in requests}
+    why = pl.col("metric").replace_strict(reasons, return_dtype=pl.String)
+    lacks = pl.col("value").is_not_null() & why.is_null()
     if options.everywhere:
         # Without a level, the statement itself writes no note on intervals.
-        frame = _replace_note(frame, is_sum & pl.col("note").is_null(), NO_SUM)
+        frame = frame.with_columns(pl.coalesce("note", why))
     else:
         lacks &= pl.col("note") == NO_CLOSED_FORM
     is_infinite = pl.col("value").is_infinite()

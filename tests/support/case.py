@@ -19,7 +19,7 @@ from sqleval.catalog import builtin, request
 from . import references as ref
 
 Kind = Literal["binary", "multiclass", "probabilities", "regression", "ranking", "value",
-    "many labels",
+    "many labels", "recommendation",
 ]  # fmt: skip
 
 #: The columns of each kind of data, as arguments of `sqleval.scan`.
@@ -33,6 +33,7 @@ ROLES: Mapping[Kind, Mapping[str, Any]] = {
     },
     "regression": {"label": "y", "prediction": "v", "task": "regression"},
     "ranking": {"label": "y", "score": "p", "qid": "q"},
+    "recommendation": {"label": "y", "score": "p", "qid": "q", "item": "i", "task": "ranking"},
     "value": {"value": "v"},
     "many labels": {
         "label": {"a": "y_a", "b": "y_b", "c": "y_c"},
@@ -56,6 +57,7 @@ class Rows:
     prediction: np.ndarray
     weight: np.ndarray
     query: np.ndarray
+    item: np.ndarray = field(default_factory=lambda: np.zeros(0))
 
     @property
     def classes(self) -> np.ndarray:
@@ -106,7 +108,8 @@ def rows_of(
         score=score,
         prediction=prediction,
         weight=ones,
-        query=frame["q"].to_numpy() if kind == "ranking" else np.zeros(n),
+        query=frame["q"].to_numpy() if "qid" in ROLES[kind] else np.zeros(n),
+        item=frame["i"].to_numpy() if "item" in ROLES[kind] else np.zeros(0),
     )
 
 

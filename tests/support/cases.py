@@ -551,6 +551,10 @@ def drawn(kind: Kind, n: int = 120, seed: int = 0) -> pl.DataFrame:
     else:
         relevance = rng.integers(0, 4, n)
         columns = {"y": relevance, "p": rng.normal(relevance, 2), "q": rng.integers(0, 15, n)}
+        if kind == "recommendation":  # no item twice in a list
+            listed = pl.DataFrame({"q": columns["q"]})
+            place = pl.int_range(pl.len()).over("q")
+            columns["i"] = listed.select((place * 7 + pl.col("q")) % 31).to_series()
     keys = np.array(["north", "south", None], dtype=object)
     return pl.DataFrame(
         {
@@ -578,8 +582,8 @@ def _any_kind(kind: Kind) -> Iterator[Data]:
     half = rows.with_columns(count=pl.when(g="north").then(0).otherwise("count"))
     yield Data("a slice without weight", kind, half, {"weight": "count", "by": ["g"]})
     # In a ranking, a NULL score is an item that was not retrieved.
-    named = {"binary": "p", "ranking": "q", "probabilities": "p_a", "regression": "v", "value": "v",
-             "many labels": "p_a"}  # fmt: skip
+    named = {"binary": "p", "ranking": "q", "recommendation": "q", "probabilities": "p_a",
+             "regression": "v", "value": "v", "many labels": "p_a"}  # fmt: skip
     score = named.get(kind, "c")
     gaps = rows.with_columns(pl.when(g="north").then(None).otherwise(score).alias(score))
     yield Data("a slice without usable rows", kind, gaps, {"by": ["g"], "nulls": "drop"})

@@ -38,7 +38,7 @@ GIVEN: dict[str, Any] = {
     "recall": 0.5, "precision": 0.6, "drop_intermediate": True, "start": "origin", "k": 3,
     "weights": "linear", "z": 1.0, "reach": 2.0, "norm": "l2", "q": 0.3, "features": 3,
     "alpha": 0.2, "power": 1.5, "delta": 0.5, "normalization": "std",
-    "min_relevance": 2.0, "gain": "exponential", "p": 0.6, "map.normalize": "k",
+    "min_relevance": 2.0, "gain": "exponential", "p": 0.6, "largest": 3, "map.normalize": "k",
     "confusion_shares.normalize": "true",
 }  # fmt: skip
 #: Costs of predicting one class for another.
@@ -92,6 +92,7 @@ def list_macros(con: duckdb.DuckDBPyConnection, kind: str, weighted: bool = Fals
         for name, arguments in found
         if name not in BY_HAND and needs <= {*arguments}
         and (kind == "ranking") == ("qid" in arguments)
+        and "item" not in arguments  # these raise an error that names the command
         and (kind == "regression") == ("regression" in builtin().get(name).tasks)
     })  # fmt: skip
 

@@ -73,6 +73,7 @@ def tables() -> dict[str, pa.Table]:
         relevance=pl.when(pl.col("kind") < 2).then("relevance"),
         retrieved=pl.when(pl.Series(random.random(n) < 0.8)).then("score"),
     )
+    frame = frame.with_columns(item=pl.int_range(pl.len()).over("q"))  # none twice in a list
     frame = frame.with_columns(pl.Series(f"p{i}", thirds[:, i]) for i in range(3))
     return {"preds": frame.to_arrow().cast(_plain(frame.to_arrow().schema))}
 
@@ -105,7 +106,9 @@ def _questions(relation: Relation) -> Iterator[Call]:
         roles = {"value": "label" if name == "share" else "y", "weight": "w", "by": ["seg"]}
         yield Call(name, "preds", roles)
     elif family == "ranking":
-        yield Call(name, "preds", {"label": "relevance", "score": "retrieved", "qid": "q"})
+        roles = {"label": "relevance", "score": "retrieved", "qid": "q"}
+        of_items = builtin().depends_on(name, "recommended_items")
+        yield Call(name, "preds", {**roles, "item": "item"} if of_items else roles)
     elif builtin().depends_on(relation.name, "logits"):
         # Scores of 0 and 1 have no logit.
         yield Call(name, "preds", {"label": "label", "score": "p0", "by": ["seg"]})

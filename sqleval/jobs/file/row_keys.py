@@ -64,6 +64,7 @@ class RowKeys(RoleKeys):
         "fn and tn that the metrics read.",
     )
     qid: str | None = Field(default=None, description="Column of the query of a ranked row.")
+    item: str | None = Field(default=None, description="Column of the item of a ranked row.")
     positive: str | int | float | bool | None = Field(default=None, description="Positive label.")
     threshold: float | dict[str | int, Annotated[float, Field(strict=True)]] | None = Field(
         default=None, description="Positive when score >= threshold; or model: threshold."

@@ -418,7 +418,7 @@ def test_a_folder_without_files(tmp_path: Path) -> None:
     ("sql", "message"),
     [
         ("SELECT slice,\n  SUM(p) AS value\n-- p\nFROM predictions GROUP BY slice\n",
-         f"binary/bad.sql:{FIRST + 1}: predictions has no column 'p'; it has bucket, fold, key, "),
+         f"binary/bad.sql:{FIRST + 1}: predictions has no column 'p'; it has bucket, fold, item, "),
         ("SELECT slice, SUM(score) AS value, 'x' AS note FROM predictions GROUP BY slice "
          "HAVING note > 'a'\n",
          f"binary/bad.sql:{FIRST}: predictions has no column 'note'; it has "),

@@ -56,6 +56,7 @@ def make_rows(n: int = 72) -> pl.DataFrame:
             "yhat": [value / 8 + other / 64 - 1 for value, other in
                      zip(draws["c"], draws["a"], strict=True)],
             "q": [i % 9 for i in places],
+            "item": [(i // 9 * 3 + i % 9) % 11 for i in places],
             "second": [int(value < 30) for value in draws["d"]],
             "relevance": [value % 4 for value in draws["b"]],
         }
@@ -121,6 +122,8 @@ def list_inputs() -> Iterator[Input]:
     }  # fmt: skip
     several_labels = [f"f1(average='{each}')" for each in ("macro", "weighted", "samples")]
     ranking = {"label": "relevance", "score": "score", "qid": "q", "by": ["seg"]}
+    of_items = [n for n in by_task["ranking"] if builtin().depends_on(n, "recommended_items")]
+    lists = [name for name in by_task["ranking"] if name not in of_items]
     # Alone, a metric may have a twin that shares no step with others.
     yield Input("alone", binary, ["roc_auc"], ["rows", "intervals"])
     for kind, roles, metrics, ways in (
@@ -133,8 +136,8 @@ def list_inputs() -> Iterator[Input]:
         ("values", alone, [*by_task["value"], "quantile(q=0.8)"], [*_SEVERAL, "bins"]),
         ("values of 0 and 1", judged, by_task["value"], [*_SEVERAL, "bins"]),
         ("many labels", labelled, [*by_task["many labels"], *several_labels], _SEVERAL),
-        ("lists", ranking, [each for name in by_task["ranking"] for each in (name, f"{name}(k=2)")],
-         _SEVERAL),
+        ("lists", ranking, [each for name in lists for each in (name, f"{name}(k=2)")], _SEVERAL),
+        ("items", {**ranking, "item": "item"}, [f"{name}(k=2)" for name in of_items], _SEVERAL),
     ):  # fmt: skip
         yield Input(kind, roles, metrics, ways)
         weighted = [way for way in ways if way in _WEIGHTED]

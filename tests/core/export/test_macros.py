@@ -42,6 +42,7 @@ ALONE = [
         "regression": {"plain", "weights and keys"} if other else {data.name},
         "value": set(),  # a column without a label has no macros
         "many labels": set(),
+        "recommendation": set(),  # macros have no argument for items
     }.get(data.kind, {data.name})
 ]  # fmt: skip
 

@@ -51,7 +51,8 @@ def metrics_of(kind: Kind, *, weighted: bool = False, by: Any = "example") -> li
 
 #: Metrics whose best value depends on the share of positives, or the number of labels of a row.
 BEST_BY_PREVALENCE = {
-    "brier_resolution", "precision_at_k", "recall_at_k", "f1_at_k", "rbp", "coverage_error",
+    "brier_resolution", "precision_at_k", "recall_at_k", "f1_at_k", "rbp", "err", "coverage_error",
+    "catalogue_coverage", "exposure_gini",
 }  # fmt: skip
 
 
@@ -84,6 +85,12 @@ def frames(kind: Kind) -> st.SearchStrategy[pl.DataFrame]:
             "y": st.integers(0, 3),
             "p": st.sampled_from([0.0, 1.0, 2.0]),
             "q": st.integers(0, 3),
+        },
+        "recommendation": {
+            "y": st.integers(0, 2),
+            "p": st.sampled_from([0.0, 1.0, 2.0]),
+            "q": st.integers(0, 3),
+            "i": st.integers(0, 9),
         },
         "value": {"y": st.integers(0, 1), "v": finite | st.sampled_from([0.0, 1.0])},
         "many labels": {f"y_{name}": st.integers(0, 1) for name in "abc"}
@@ -152,6 +159,7 @@ def test_perfect_predictions_reach_the_best_end(kind: Kind, weight: str | None) 
         "probabilities": {f"p_{c}": (label == c).cast(float) for c in "abc"},
         "regression": {"v": label},
         "ranking": {"p": label.cast(float)},
+        "recommendation": {"p": label.cast(float)},
         "value": {"v": pl.lit(1.0)},
         "many labels": {f"p_{name}": pl.col(f"y_{name}").cast(float) for name in "abc"},
     }
@@ -221,7 +229,7 @@ def test_weight_2_equals_the_row_twice(kind: Kind, metrics: list[str]) -> None:
     assert properties.check_repeats(rows(frame, kind), metrics, "weight", "two") == {}
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "ranking"])
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if "qid" not in ROLES[kind]])
 def test_counts_as_weights_equal_repeated_rows(kind: Kind) -> None:
     # Each example is a slice; `test_metrics` has counts without slices.
     bound, options = rows(examples(kind), kind, **EACH[0]), EACH[0]
@@ -343,8 +351,9 @@ def given_notes(name: str) -> Iterator[str]:
         if case.fits(data):
             bound = sqleval.scan(data.frame, **ROLES[data.kind], **data.options)
             yield from bound.evaluate(case.metric).collect()["note"].drop_nulls()
-            if case.kind == "ranking":
-                # The mean over queries counts notes; the note of a single query is in its step.
+            if "qid" in ROLES[case.kind]:
+                # The mean over queries counts notes, and items that were not retrieved are counted
+                # as well; the note of a single query is in its step.
                 for step, _, rows in bound.steps(case.metric, rows=100):
                     if step == "_metrics_1":
                         yield from rows["note_1"].drop_nulls()
@@ -356,6 +365,7 @@ RARE: dict[str, tuple[str, dict[str, list[Any]]]] = {
         "logistic_calibration_slope",
         {"y": [0, 0, 1, 1], "p": [0.1, 0.2, 0.7, 0.8]},
     ),
+    "err": ("err(largest=8)", {"q": [1] * 9, "y": [*range(9)], "p": [0.0] * 9}),
     **{
         name: (f"{name}(gain='exponential')", {"q": [1, 1], "y": [2000, 1], "p": [0.1, 0.2]})
         for name in ("dcg", "ndcg")

@@ -32,6 +32,8 @@ MEASURES: dict[str, ref.Measure] = {
     "r_precision": ref.from_trec("Rprec"),
     "bpref": ref.from_trec("bpref"),
     "rbp(p=0.5)": ref.rbp(0.5),
+    "err": ref.err(),
+    "err(largest=2)@3": ref.err(3, largest=2),
     "judged@3": lambda order, found: float(
         np.mean([label is not None for label in order.retrieved[:3]] or [np.nan])
     ),
@@ -69,6 +71,12 @@ IR_MEASURES = {
     "map": 0.42255456349206355,
     "judged@5": 0.7833333333333335,
     "judged@20": 0.7796626984126985,
+}
+#: gdeval.pl, as ir-measures 0.4.3 has it, with 15 digits instead of 5.
+GDEVAL = {
+    "err@3": 0.16314697265625,
+    "err@5": 0.184871419270833,
+    "err": 0.210877446144346,
 }
 
 
@@ -120,9 +128,9 @@ def test_ties_are_the_mean_over_all_their_orders(small: pl.DataFrame) -> None:
                 assert row["value"] == pytest.approx(expected, abs=1e-12), (name, items)
 
 
-def test_values_of_ranx_and_trec_eval() -> None:
+def test_values_of_ranx_trec_eval_and_gdeval() -> None:
     rows = read_lists(LISTS)
-    for expected in (RANX, IR_MEASURES):
+    for expected in (RANX, IR_MEASURES, GDEVAL):
         assert evaluate(rows, [*expected]) == pytest.approx([*expected.values()], rel=1e-12)
 
 
@@ -164,6 +172,41 @@ def test_a_gain_too_large_for_a_number_is_undefined() -> None:
     frame = bound.evaluate(["ndcg@2(gain='exponential')", "dcg(gain='exponential')"]).collect()
     assert frame["value"].to_list() == [1.0, 7.0]
     assert set(frame["note"]) == {"undefined for 1 of 2 queries"}
+
+
+def test_err_of_many_tied_items_of_several_grades() -> None:
+    """Without the sum of logarithms, numbers of orders would exceed the largest double."""
+    rng = np.random.default_rng(0)
+    for n in (100, 1000):
+        label = rng.choice(5, n, p=[0.8, 0.1, 0.05, 0.03, 0.02])
+        rows = pl.DataFrame({"q": [0] * n, "y": label, "p": [0.0] * n})
+        # The next item is chosen by its grade, and the rest of the list is the same problem.
+        rest = [1 - (2 ** int(grade) - 1) / 16 for grade in label]
+        stays = [1.0]
+        for t, one in enumerate(rest):  # the mean product of t + 1 of these items, from t of them
+            stays = [
+                (stays[j] * (t + 1 - j) if j <= t else 0.0) / (t + 1)
+                + (stays[j - 1] * one * j / (t + 1) if j else 0.0)
+                for j in range(t + 2)
+            ]
+        for k in (10, n):
+            expected = sum((stays[j] - stays[j + 1]) / (j + 1) for j in range(k))
+            assert evaluate(rows, [f"err@{k}"]) == pytest.approx([expected], rel=1e-11)
+
+
+def test_err_has_no_value_beyond_its_limits() -> None:
+    rows = pl.DataFrame({"q": [0] * 9, "y": [*range(9)], "p": [0.0] * 9})
+    bound = sqleval.scan(rows, label="y", score="p", qid="q", by="q")
+    frame = bound.evaluate(["err", "err(largest=8)", "err(largest=8, min_relevance=2)"]).collect()
+    limit = "a tie has more than 8 grades, or more than 1000 items of several"
+    assert frame["value"].is_null().to_list() == [True, True, False]
+    assert frame["note"].to_list() == ["undefined for all queries"] * 2 + [None]
+    sql = bound.sql("err")
+    assert limit in sql
+    assert "a relevance is above largest" in sql
+    bare = rows.filter(pl.col("y") < 8)
+    expected = ref.expect(ref.err(largest=8), bare["y"].to_list(), bare["p"].to_list())
+    assert evaluate(bare, ["err(largest=8)"]) == pytest.approx([expected], rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -215,7 +258,7 @@ def test_a_cutoff_of_two_classes_names_the_task() -> None:
 #: Every metric, on the rows of two models with items that were not retrieved or not judged.
 EVERY = [
     *("precision@3", "recall@3", "f1@3", "hit_rate@3", "map", "map@3", "mrr", "r_precision"),
-    *("rbp", "bpref", "judged@3", "dcg", "ndcg(gain='exponential')@3", "grouped_auc"),
+    *("rbp", "bpref", "err@3", "judged@3", "dcg", "ndcg(gain='exponential')@3", "grouped_auc"),
     "mrr(empty=0)",
 ]
 

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import cache
 from itertools import product
+from math import comb
 from typing import NamedTuple
 
 import numpy as np
@@ -130,6 +131,53 @@ def first_at(k: int) -> Measure:
     return lambda order, found: found["recip_rank"] if found["recip_rank"] >= 1 / k else 0.0
 
 
+def err(k: int | None = None, largest: int = 4) -> Measure:
+    """Chapelle et al. (2009), algorithm 2."""
+
+    def measure(order: Order, found: dict[str, float]) -> float:
+        value, reached = 0.0, 1.0
+        for place, label in enumerate(order.retrieved[:k], start=1):
+            stops = (2 ** (label or 0) - 1) / 2**largest
+            value += reached * stops / place
+            reached *= 1 - stops
+        return value
+
+    return measure
+
+
+def err_of_ties(k: int | None = None, largest: int = 4) -> Reference:
+    """Return the mean of ERR over queries, for ties with too many orders to list.
+
+    The mean product of t of n numbers, over all ways to choose t of them, is their elementary
+    symmetric polynomial of degree t divided by the number of ways; these are coefficients of
+    NumPy's polynomial with the roots -q.
+    """
+
+    def measure(label: np.ndarray, score: np.ndarray) -> float:
+        value, reached, place = 0.0, 1.0, 1
+        for tied in sorted(set(score.tolist()), reverse=True):
+            rest = 1 - (2 ** label[score == tied] - 1) / 2**largest
+            n = len(rest)
+            stays = [c / comb(n, t) for t, c in enumerate(np.poly(-rest))]
+            for t in range(n):
+                if k is None or place + t <= k:
+                    value += reached * (stays[t] - stays[t + 1]) / (place + t)
+            reached, place = reached * rest.prod(), place + n
+        return value
+
+    def reference(rows: Rows) -> float | None:
+        lists = [(rows.label[at].astype(float), rows.score[at]) for at in _list_queries(rows)]
+        values = [measure(*each) for each in lists if 0 < each[0].max() <= largest]
+        return float(np.mean(values)) if values else None
+
+    return reference
+
+
+def _list_queries(rows: Rows) -> list[np.ndarray]:
+    """Return the masks of the rows of each query."""
+    return [rows.query == query for query in np.unique(rows.query)]
+
+
 def expect(measure: Measure, label: list[float | None], score: list[float | None]) -> float | None:
     """Return the mean of a measure over all orders of a list; None without relevant items."""
     if not any(one is not None and one > 0 for one in label):
@@ -181,3 +229,63 @@ def grouped_auc(rows: Rows) -> float | None:
         if 0 < (rows.label[at] > 0).sum() < at.sum()
     ]
     return float(np.mean(values)) if values else None
+
+
+def expose(rows: Rows, k: int) -> np.ndarray | None:
+    """Return the probabilities that each list recommends each item; None if one occurs twice."""
+    items, column = np.unique(rows.item, return_inverse=True)
+    table = np.zeros((len(np.unique(rows.query)), len(items)))
+    for one, at in zip(table, _list_queries(rows), strict=True):
+        if len(set(rows.item[at])) < at.sum():
+            return None
+        score = rows.score[at]  # NaN: not retrieved
+        above = (score[None, :] > score[:, None]).sum(axis=1)
+        tied = (score[None, :] == score[:, None]).sum(axis=1)
+        one[column[at]] = np.clip(k - above, 0, tied) / np.maximum(tied, 1)
+    return table
+
+
+def coverage(k: int = 10, items: int | None = None) -> Reference:
+    """Return the share of the items that some list recommends."""
+
+    def reference(rows: Rows) -> float | None:
+        table = expose(rows, k)
+        if table is None or not 0 < table.shape[1] <= (items or table.shape[1]):
+            return None
+        return float((1 - np.prod(1 - table, axis=0)).sum() / (items or table.shape[1]))
+
+    return reference
+
+
+def gini(k: int = 10, items: int | None = None) -> Reference:
+    """Return half the mean absolute difference of two items' exposures, divided by their mean."""
+
+    def reference(rows: Rows) -> float | None:
+        table = expose(rows, k)
+        if table is None or not 0 < table.shape[1] <= (items or table.shape[1]) or not table.any():
+            return None
+        of_items = np.zeros(items or table.shape[1])
+        of_items[: table.shape[1]] = table.sum(axis=0)
+        return float(np.abs(np.subtract.outer(of_items, of_items)).mean() / 2 / of_items.mean())
+
+    return reference
+
+
+def popularity(k: int = 10, *, bits: bool = False) -> Reference:
+    """Return the mean popularity of recommended items, or (``bits``) their mean novelty."""
+
+    def reference(rows: Rows) -> float | None:
+        table = expose(rows, k)
+        n = sum(bool((rows.label[at] > 0).any()) for at in _list_queries(rows))
+        if table is None or not n or not table.any():
+            return None
+        users = np.array(
+            [
+                np.count_nonzero((rows.item == item) & (rows.label > 0))
+                for item in np.unique(rows.item)
+            ]
+        )
+        value = -np.log2(np.maximum(users, 1) / n) if bits else users / n
+        return float((table @ value / table.sum(axis=1)).mean())
+
+    return reference
