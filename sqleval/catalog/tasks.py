@@ -132,6 +132,7 @@ TASKS: dict[str, TaskFacts] = {
             "subset_accuracy",
         ),
         headline="f1(average='macro')",
+        curves=("roc", "pr"),
     ),
     "regression": TaskFacts(
         has_values=True,

@@ -11,7 +11,12 @@ import numpy as np
 import polars as pl
 import pytest
 from scipy import stats
-from sklearn.metrics import precision_recall_fscore_support
+from sklearn.metrics import (
+    f1_score,
+    hamming_loss,
+    precision_recall_fscore_support,
+    roc_auc_score,
+)
 
 import sqleval
 from sqleval import RequestError
@@ -240,6 +245,45 @@ def test_several_classes_have_a_table_and_pictures_and_no_advice_that_was_follow
         [model, name] for model in "ab" for name in CLASSES
     ]  # fmt: skip
     assert text.count("<svg") == 1
+
+
+def test_many_labels_have_averages_a_table_by_label_and_curves(tmp_path: Path) -> None:
+    rng = np.random.default_rng(4)
+    labels = rng.random((90, 3)) < [0.3, 0.5, 0.2]
+    scores = np.clip(0.3 * labels + 0.7 * rng.random((90, 3)), 0, 1)
+    columns = {name: labels[:, i] for i, name in enumerate(CLASSES)}
+    columns |= {f"p_{name}": scores[:, i] for i, name in enumerate(CLASSES)}
+    rows, out = pl.DataFrame(columns), tmp_path / "page.html"
+    rows.write_parquet(tmp_path / "rows.parquet")
+    named = [("--label", f"{name}={name}", "--score", f"{name}=p_{name}") for name in CLASSES]
+    run("report", str(tmp_path / "rows.parquet"), *(word for each in named for word in each),
+        "-o", str(out))  # fmt: skip
+    text = out.read_text(encoding="utf-8")
+    assert "<h1>Predictions of cat, dog, eel</h1>" in text
+    tables = Tables(text).tables
+    decided = scores >= 0.5
+    *numbers, support = precision_recall_fscore_support(labels, decided)
+    assert tables["Labels"] == [
+        ["label", "precision", "recall", "F1", "rows", "predicted"],
+        *(
+            [name, *(f"{each[i]:.4f}" for each in numbers), str(support[i]),
+             str(decided[:, i].sum())]
+            for i, name in enumerate(CLASSES)
+        ),
+    ]  # fmt: skip
+    shown = {row[0]: row[2] for row in tables["Numbers"][1:]}
+    for average in ("macro", "micro", "samples"):
+        want = f1_score(labels, decided, average=average, zero_division=0)
+        assert shown[f"f1(average='{average}')"] == f"{want:.4f}"
+    assert shown["hamming_loss"] == f"{hamming_loss(labels, decided):.4f}"
+    assert shown["roc_auc(average='macro')"] == f"{roc_auc_score(labels, scores):.4f}"
+    pictures = text.partition("<h2>Pictures")[2]
+    assert pictures.count("<svg") == 2
+    areas = roc_auc_score(labels, scores, average=None)
+    assert all(
+        f"{name}: AUC {area:.3f}" in pictures for name, area in zip(CLASSES, areas, strict=True)
+    )
+    assert "Thresholds" not in tables
 
 
 def test_predictions_of_numbers_are_checked(tmp_path: Path) -> None:
