@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from ctypes import c_float
 from typing import NamedTuple
 
@@ -194,11 +194,11 @@ def write_labels(
     )
 
 
-def write_names(columns: Mapping[str, Column], relation: str) -> str:
-    """Return the SELECT of the labels in columns of lists, in their order."""
+def write_names(columns: Sequence[tuple[Column, str]]) -> str:
+    """Return the SELECT of the labels in columns of lists, each with its relation, in order."""
     each = " UNION ALL ".join(
         f"SELECT UNNEST(s.{quote(column.name)}) AS label FROM {relation} AS s"
-        for column in columns.values()
+        for column, relation in columns
     )
     return f"SELECT DISTINCT label FROM ({each}) AS r WHERE label IS NOT NULL ORDER BY label"
 

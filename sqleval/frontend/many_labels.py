@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple, cast
 
 from sqleval.binding.binding import Binding
-from sqleval.binding.lookup import find_column
+from sqleval.binding.lookup import find_column, list_unique_names
 from sqleval.binding.many_labels import (
     LABEL,
     ROW,
@@ -27,6 +27,7 @@ from sqleval.common.sql_text import Scalar
 from sqleval.engines.base import Engine
 from sqleval.errors import RequestError
 from sqleval.frontend.computing import Described
+from sqleval.sources.order import PLACE
 from sqleval.sources.source import Source
 
 #: The roles whose values differ between the labels of a row.
@@ -43,8 +44,16 @@ def has_many_labels(described: Described, roles: Mapping[str, Any]) -> bool:
         return task in TASKS and TASKS[task].has_many_labels
     if isinstance(label, Mapping):
         return True
-    column = described.columns.get(label) if isinstance(label, str) else None
+    _, columns = _find_home(described, "label")
+    column = columns.get(label) if isinstance(label, str) else None
     return column is not None and find_element(column) is not None
+
+
+def _find_home(described: Described, role: str) -> tuple[Source, Mapping[str, Column]]:
+    """Return the source that holds a role, and its columns: late labels have their own."""
+    if role == "label" and described.labels is not None:
+        return described.labels, described.late or {}
+    return described.source, described.columns
 
 
 def expand_labels(
@@ -66,30 +75,42 @@ def expand_labels(
                 "given"
             )
         return described, dict(roles)
-    _check_roles(described, roles, engine)
-    source, columns = _read_exactly(described, roles, engine)
-    described = described._replace(source=source, columns=columns)
+    _check_roles(described, roles)
+    described = _read_exactly(described, roles, engine)
     labelled = _Labelled(described, dict(roles), engine)
     names = labelled.find_names()
     parts = [part for role in _ROLES for part in labelled.list_parts(role, names)]
+    late = [part for part in parts if described.labels is not None and part.role == "label"]
+    ours = [part for part in parts if part not in late]
     row = "ROW_NUMBER() OVER ()" if engine.dialect == "duckdb" else None
+    source, columns = _expand(described.source, ours, names, row, engine)
+    many = ManyLabels(names, columns[LABEL], columns.get(ROW))
+    bound = {**labelled.name_roles(parts), "many": many}
+    described = described._replace(source=source, columns=columns)
+    if described.labels is not None:
+        labels, columns = _expand(described.labels, late, names, None, engine)
+        described = described._replace(labels=labels, late=columns)
+        bound["on"] = [*list_unique_names(roles["on"], "on"), LABEL]
+    return described, bound
+
+
+def _expand(
+    source: Source, parts: Sequence[Part], names: Sequence[Scalar], row: str | None, engine: Engine
+) -> tuple[Source, dict[str, Column]]:
+    """Return a source with one row per row and label, and its columns."""
     relation = write_labels(source.relation, parts, names, row)
     read = [column.name for part in parts for column in part.columns]
-    added = [LABEL, ROW, *(part.name for part in parts)]
+    added = [LABEL, *([ROW] if row else []), *(part.name for part in parts)]
     expanded = replace(source.add_columns(relation, added, read), select=None, text_reader="")
     expanded, found = engine.describe(replace(expanded, look=None))
-    found = {**found, **{part.name: _merge(part, found[part.name]) for part in parts}}
-    many = ManyLabels(names, found[LABEL], found.get(ROW))
-    bound = labelled.name_roles(parts)
-    return described._replace(source=expanded, columns=found), {**bound, "many": many}
+    return expanded, {**found, **{part.name: _merge(part, found[part.name]) for part in parts}}
 
 
-def _check_roles(described: Described, roles: Mapping[str, Any], engine: Engine) -> None:
+def _check_roles(described: Described, roles: Mapping[str, Any]) -> None:
     """Raise `RequestError` for a role or option that many labels do not go with."""
-    if described.labels is not None:
+    if described.labels is not None and roles.get("on") == PLACE:
         raise RequestError(
-            "labels= joins one label to a row; join the labels of a row before, as with query= "
-            "(--query)"
+            "by_position=True joins one label to a row; many labels are joined by a key, on="
         )
     for argument in ("value", "qid", "role", "counts"):
         if roles.get(argument) is not None:
@@ -98,11 +119,22 @@ def _check_roles(described: Described, roles: Mapping[str, Any], engine: Engine)
         raise RequestError("expected= is for two classes, and the task is multilabel")
 
 
-def _read_exactly(
-    described: Described, roles: Mapping[str, Any], engine: Engine
+def _read_exactly(described: Described, roles: Mapping[str, Any], engine: Engine) -> Described:
+    """Return sources that read the numbers of CSV and JSON files as they are."""
+    source, columns, labels, late, computed = described
+    source, columns = _read_numbers(source, columns, roles, computed, engine)
+    if labels is not None:
+        labels, late = _read_numbers(labels, late or {}, roles, computed, engine)
+    return Described(source, columns, labels, late, computed)
+
+
+def _read_numbers(
+    source: Source,
+    columns: Mapping[str, Column],
+    roles: Mapping[str, Any],
+    computed: Mapping[str, tuple[str, ...]],
+    engine: Engine,
 ) -> tuple[Source, Mapping[str, Column]]:
-    """Return the source that reads the numbers of CSV and JSON files as they are."""
-    source, columns = described[:2]
     named = [
         (role, columns[text]) for role in _ROLES for text in _list_leaves(roles.get(role))
         if text in columns
@@ -110,7 +142,7 @@ def _read_exactly(
     used = {column.name for _, column in named}
     others = tuple(column for name, column in columns.items() if name not in used)
     binding = Binding(source.relation, "binary", tuple(named), by=others)
-    exact = read_numbers_exactly(source, columns, binding, described.computed)
+    exact = read_numbers_exactly(source, columns, binding, computed)
     return (source, columns) if exact is source else engine.describe(exact)
 
 
@@ -160,7 +192,7 @@ class _Labelled(NamedTuple):
         text = self.roles.get("label")
         if not isinstance(text, str):
             raise RequestError(f"task='multilabel' needs label=, a list in each row, or {_FORM}")
-        column = find_column(self.described.columns, text, "label", self._about)
+        column = self._find("label", text)
         if find_element(column) is None:
             raise RequestError(
                 f"label={text!r} is {column.type}; many labels are a list in each row, or a column "
@@ -170,33 +202,51 @@ class _Labelled(NamedTuple):
         if isinstance(score, Mapping) and not self._is_by_model("score"):
             return tuple(cast("Mapping[Scalar, str]", score))
         if self._find_form("label", column) == "values":
-            return tuple(range(self._read_extremes(column)[1]))
-        if self.described.source.once:
-            raise RequestError(
-                f"classes= (--classes) names the labels: {self._about} can be read only once"
-            )
-        predictions = self._list_columns("prediction")
-        lists = {each.name: each for each in [column, *predictions] if find_element(each)}
-        names = self._run(write_names(lists, self.described.source.relation), [*lists])
+            return tuple(range(self._read_extremes("label", column)[1]))
+        homes = [(*_find_home(self.described, "label"), [text])]
+        homes.append(
+            (*_find_home(self.described, "prediction"), _list_leaves(self.roles.get("prediction")))
+        )
+        for source, _, _ in homes:
+            if source.once:
+                raise RequestError(
+                    f"classes= (--classes) names the labels: {source.label} can be read only once"
+                )
+        lists = [
+            (source, columns[name]) for source, columns, texts in homes for name in texts
+            if name in columns and find_element(columns[name])
+        ]  # fmt: skip
+        listed = [(column, source.relation) for source, column in lists]
+        names = self._run(write_names(listed), lists)
         is_whole = all(isinstance(name, float) and name.is_integer() for (name,) in names)
         return tuple(int(name) if is_whole else name for (name,) in names)
 
-    @property
-    def _about(self) -> str:
-        return self.described.source.label
+    def _find(self, role: str, text: str) -> Column:
+        """Return the column of a role, in the rows or in the late labels."""
+        source, columns = _find_home(self.described, role)
+        return find_column(columns, text, role, source.label)
 
-    def _run(self, statement: str, columns: Sequence[str]) -> Sequence[tuple[Any, ...]]:
-        source = self.described.source
-        return self.engine.rows(statement, {}, [source], source.objects(columns))
+    def _run(
+        self, statement: str, read: Sequence[tuple[Source, Column]]
+    ) -> Sequence[tuple[Any, ...]]:
+        """Return the rows of a statement that reads these columns."""
+        objects: dict[str, object] = {}
+        for source, column in read:
+            objects |= source.objects([column.name])
+        sources = list({source.name: source for source, _ in read}.values())
+        return self.engine.rows(statement, {}, sources, objects)
 
-    def _read_extremes(self, column: Column) -> tuple[int, int, float | None, float | None]:
-        if self.described.source.once:
+    def _read_extremes(
+        self, role: str, column: Column
+    ) -> tuple[int, int, float | None, float | None]:
+        source, _ = _find_home(self.described, role)
+        if source.once:
             raise RequestError(
                 f"{column.name!r} is {column.type}: classes= (--classes) names the label of each "
-                f"place, because {self._about} can be read only once"
+                f"place, because {source.label} can be read only once"
             )
-        statement = write_extremes(column, self.described.source.relation)
-        ((least, most, low, high),) = self._run(statement, [column.name])
+        statement = write_extremes(column, source.relation)
+        ((least, most, low, high),) = self._run(statement, [(source, column)])
         return int(least or 0), int(most or 0), low, high
 
     def _is_by_model(self, role: str) -> bool:
@@ -207,12 +257,9 @@ class _Labelled(NamedTuple):
         values = [*cast("Mapping[object, object]", named).values()]
         if any(isinstance(value, Mapping) for value in values):
             return True
-        columns = [self.described.columns.get(str(value)) for value in values]
+        _, found = _find_home(self.described, role)
+        columns = [found.get(str(value)) for value in values]
         return all(each is not None and find_element(each) is not None for each in columns)
-
-    def _list_columns(self, role: str) -> list[Column]:
-        columns = self.described.columns
-        return [columns[t] for t in _list_leaves(self.roles.get(role)) if t in columns]
 
     def _find_form(self, role: str, column: Column) -> str:
         """Return whether a list holds the values of all labels, or the names of a row's labels."""
@@ -223,9 +270,9 @@ class _Labelled(NamedTuple):
             return "names"
         if (classes := self.roles.get("classes")) is not None:
             texts = {*map(str, cast("Sequence[Scalar]", classes))}
-            if self.described.source.once:
+            if _find_home(self.described, role)[0].once:
                 return "names" if all(text.isdigit() for text in texts) else "values"
-        least, most, low, high = self._read_extremes(column)
+        least, most, low, high = self._read_extremes(role, column)
         is_flags = least == most and least > 1 and (low or 0) >= 0 and (high or 0) <= 1
         return "values" if is_flags else "names"
 
@@ -276,7 +323,6 @@ class _Labelled(NamedTuple):
 
     def _create_part(self, role: str, named: object, names: Sequence[Scalar]) -> Part:
         """Return how the values of a role are read: from a column per label, or from a list."""
-        columns = self.described.columns
         if isinstance(named, Mapping):
             by_name = {str(k): str(v) for k, v in cast("Mapping[object, str]", named).items()}
             self._check_names(role, by_name, names)
@@ -285,7 +331,7 @@ class _Labelled(NamedTuple):
                     f"{role}= names {len(names):,} columns; up to {_MOST_COLUMNS:,} labels can "
                     "have a column each, and more be lists"
                 )
-            found = [find_column(columns, by_name[str(n)], role, self._about) for n in names]
+            found = [self._find(role, by_name[str(n)]) for n in names]
             for each in found:
                 if each.kind in TEXTS or each.kind == "nested":
                     raise RequestError(
@@ -293,7 +339,7 @@ class _Labelled(NamedTuple):
                         "or of a score"
                     )
             return Part(self._name(role, found), role, tuple(found), "columns")
-        column = find_column(columns, str(named), role, self._about)
+        column = self._find(role, str(named))
         if find_element(column) is None:
             raise RequestError(
                 f"{role}={column.name!r} is {column.type}, and the task is multilabel: it needs a "
@@ -317,7 +363,7 @@ class _Labelled(NamedTuple):
         else:
             shown = names if len(names) <= 3 else [names[0], "...", names[-1]]
             name = ", ".join(shown)
-        while name in self.described.columns:
+        while name in {*self.described.columns, *(self.described.late or ())}:
             name += "_"
         return name
 
