@@ -125,7 +125,12 @@ def _check_labels(
             "long= names labels, whose task is multilabel (--task multilabel), and "
             + ("a class" if "class" in long else f"task={task!r} is given")
         )
-    if has_late_label or not isinstance(roles.get("label"), str):
+    if has_late_label:
+        raise RequestError(
+            "long={'label': ...} reads the labels beside the scores: join labels= to the rows "
+            "before, as with query= (--query)"
+        )
+    if not isinstance(roles.get("label"), str):
         raise RequestError(
             "long={'label': ...} needs label=, the column that is 1 in the row of a label that the "
             "case has, and 0 in its other rows"

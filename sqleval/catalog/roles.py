@@ -135,8 +135,8 @@ ROLES: dict[str, RoleFacts] = {
     ),
     "score": RoleFacts(
         "score", "score",
-        "Score; repeat NAME=COLUMN for several models or classes, and with --task multiclass "
-        "MODEL.CLASS=COLUMN for several models of several classes.",
+        "Score; repeat NAME=COLUMN for several models, classes or labels, and MODEL.CLASS=COLUMN "
+        "for several models of several labels, or with --task multiclass of several classes.",
         metavar="COLUMN|NAME=COLUMN",
     ),
     "prediction": RoleFacts(

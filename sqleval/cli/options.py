@@ -7,13 +7,13 @@ from typing import Any
 import click
 
 from sqleval.binding.arguments import CI_METHODS
-from sqleval.binding.model_columns import nest_classes
 from sqleval.catalog.roles import ROLES as TABLE
 from sqleval.catalog.tasks import TASKS, has_several_classes
 from sqleval.cli.confinement import allow_sources
 from sqleval.cli.controls import CONTROL
 from sqleval.cli.formats import choose_format
 from sqleval.cli.parsing import (
+    nest_columns,
     parse_columns,
     parse_long,
     parse_names,
@@ -289,12 +289,17 @@ def refuse_dialect(dialect: str | None) -> None:
 def read_roles(roles: Mapping[str, Any]) -> dict[str, Any]:
     """Return the roles as `sqleval.scan` takes them."""
     texts = parse_names(roles["counts"])
-    score = parse_columns(roles["score"], "score")
-    if has_several_classes(roles["task"]) and isinstance(score, dict):
-        score = nest_classes(score)
+    label = _read_label(roles["label"])
+    score, prediction = (parse_columns(roles[each], each) for each in ("score", "prediction"))
+    task = roles["task"]
+    has_many_labels = isinstance(label, dict) or (task and TASKS[task].has_many_labels)
+    if has_several_classes(task) or has_many_labels:
+        score = nest_columns(score, "score", label)
+    if has_many_labels:
+        prediction = nest_columns(prediction, "prediction", label)
     return {
         **roles,
-        "label": _read_label(roles["label"]),
+        "label": label,
         "by": parse_slice_keys(roles["by"]),
         "over": parse_names(roles["over"]),
         "on": parse_names(roles["on"]) or None if "on" in roles else None,
@@ -302,14 +307,14 @@ def read_roles(roles: Mapping[str, Any]) -> dict[str, Any]:
         "counts": parse_columns(texts, "counts"),
         "classes": parse_names([roles["classes"]]) if roles["classes"] is not None else None,
         "score": score,
-        "prediction": parse_columns(roles["prediction"], "prediction"),
+        "prediction": prediction,
         "threshold": parse_threshold(roles["threshold"]),
         "value": parse_columns(roles["value"], "value"),
         **parse_long(roles),
     }
 
 
-def _read_label(texts: Sequence[str]) -> Any:
+def _read_label(texts: Sequence[str]) -> str | dict[Any, str] | None:
     """Return the label, which may be an expression such as y=1; or a column per label."""
     return texts[0] if len(texts) == 1 else parse_columns(texts, "label")
 

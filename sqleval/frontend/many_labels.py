@@ -230,10 +230,10 @@ class _Labelled(NamedTuple):
         self, statement: str, read: Sequence[tuple[Source, Column]]
     ) -> Sequence[tuple[Any, ...]]:
         """Return the rows of a statement that reads these columns."""
-        objects: dict[str, object] = {}
-        for source, column in read:
-            objects |= source.objects([column.name])
         sources = list({source.name: source for source, _ in read}.values())
+        objects: dict[str, object] = {}
+        for each in sources:
+            objects |= each.objects([column.name for source, column in read if source is each])
         return self.engine.rows(statement, {}, sources, objects)
 
     def _read_extremes(

@@ -1,7 +1,9 @@
 """Rows of many labels: lists, columns, averages, and errors."""
 
+import json
 import warnings
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,7 @@ from sklearn.preprocessing import MultiLabelBinarizer
 
 import sqleval
 from sqleval import DataError, RequestError
+from tests.support.commands import run
 
 AVERAGES = ("macro", "micro", "weighted", "samples")
 
@@ -303,3 +306,91 @@ def test_what_does_not_go_with_many_labels(verb: str) -> None:
         getattr(scan, verb)()
     with pytest.raises(RequestError, match="do not go with many labels"):
         scan.evaluate("roc_auc", bins=8)
+
+
+def make_columns(n: int = 60) -> pl.DataFrame:
+    """Return rows with a column per label, and with a score per label of two models."""
+    rng = np.random.default_rng(12)
+    labels = rng.random((n, 3)) < [0.3, 0.5, 0.2]
+    frame = pl.DataFrame({"id": np.arange(n), "g": ["north", "south"] * (n // 2)})
+    scores = {model: np.clip(shift * labels + rng.random((n, 3)), 0, 1).round(2)
+              for model, shift in (("new", 0.3), ("old", 0.1))}  # fmt: skip
+    return frame.with_columns(
+        **{f"y_{name}": pl.Series(labels[:, i].astype(int)) for i, name in enumerate("abc")},
+        **{f"{model}_{name}": pl.Series(each[:, i])
+           for model, each in scores.items() for i, name in enumerate("abc")},
+    )  # fmt: skip
+
+
+METRICS = ["f1_macro", "f1_samples", "hamming_loss", "label_ranking_loss", "roc_auc_macro"]
+BY_LABEL: dict[str, Any] = {
+    "label": {name: f"y_{name}" for name in "abc"}, "score": {name: f"new_{name}" for name in "abc"}
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("form", ["columns", "lists", "names"])
+def test_late_labels_are_the_same_as_labels_beside_the_scores(form: str) -> None:
+    frame = make_columns()
+    roles, metrics = BY_LABEL, METRICS
+    if form != "columns":
+        frame = frame.select("id", "g", y=pl.concat_list("^y_.$"), p=pl.concat_list("^new_.$"))
+        roles = {"label": "y", "score": "p", "classes": ["a", "b", "c"]}
+    if form == "names":
+        flags, scores = (np.array(frame[name].to_list()) for name in "yp")
+        frame = frame.with_columns(
+            y=pl.Series(names_of(flags == 1, "abc")), p=pl.Series(names_of(scores >= 0.5, "abc"))
+        )
+        roles, metrics = {"label": "y", "prediction": "p"}, METRICS[:3]
+    want = sqleval.scan(frame, **roles, by="g").evaluate(metrics, ci=0.95, replicates=100).collect()
+    ours = frame.select(pl.exclude("^y.*$"))
+    late = frame.select("id", "^y.*$").sample(fraction=1, shuffle=True, seed=2)
+    scan = sqleval.scan(ours, **roles, labels=late, on="id", by="g")
+    found = scan.evaluate(metrics, ci=0.95, replicates=100).collect()
+    assert found.select("g", "metric", "n", "n_dropped").equals(
+        want.select("g", "metric", "n", "n_dropped")
+    )
+    assert found["value"].to_list() == pytest.approx(want["value"].to_list(), abs=1e-12)
+    samples = pl.col("metric").is_in(["hamming_loss", "label_ranking_loss"])
+    for end in ("low", "high"):
+        assert found.filter(samples)[end].to_list() == pytest.approx(
+            want.filter(samples)[end].to_list(), abs=1e-12
+        )
+
+
+def test_late_labels_are_counted_by_rows() -> None:
+    rows = pl.DataFrame({"id": [1, 2, 3, 4], "p": [[0.9, 0.1], [0.2, 0.8], [0.7, 0.7], [0.1, 0.1]]})
+    late = pl.DataFrame({"id": [1, 2, 3, 9], "y": [[1, 0], [0, 1], [1, 0], [1, 1]]})
+    roles: dict[str, Any] = {"label": "y", "score": "p", "on": "id"}
+    with pytest.warns(
+        sqleval.UnmatchedRows,
+        match=r"1 of 4 rows have no label yet and are left out; 1 labels match no row",
+    ):
+        result = sqleval.scan(rows, **roles, labels=late).evaluate("hamming_loss").collect()
+    assert result.select("value", "n", "n_dropped").rows() == [(pytest.approx(1 / 6), 3, 1)]
+    with pytest.raises(DataError, match="on='id' has 2 repeats; a key may have one label"):
+        sqleval.scan(rows, **roles, labels=pl.concat([late, late[:2]])).evaluate("f1").collect()
+    with pytest.raises(RequestError, match="many labels are joined by a key, on="):
+        sqleval.scan(rows, label="y", score="p", labels=late, by_position=True)
+    long = make_long()
+    with pytest.raises(RequestError, match="join labels= to the rows before"):
+        sqleval.scan(long.drop("y"), label="y", score="p", labels=long, on="comment",
+                     long={"label": "name"}, key="comment")  # fmt: skip
+
+
+def test_the_command_compares_models_with_a_column_per_label(tmp_path: Path) -> None:
+    rows = make_columns()
+    rows.write_parquet(tmp_path / "rows.parquet")
+    named = [("--label", f"{name}=y_{name}") for name in "abc"]
+    named += [("--score", f"{model}.{name}={model}_{name}") for model in ("new", "old")
+              for name in "abc"]  # fmt: skip
+    options = [word for each in named for word in each]
+    done = run("compare", str(tmp_path / "rows.parquet"), *options, "-m", "f1_macro", "--format",
+               "json")  # fmt: skip
+    score = {model: {name: f"{model}_{name}" for name in "abc"} for model in ("new", "old")}
+    want = sqleval.scan(rows, **BY_LABEL | {"score": score}).compare("f1_macro").collect()
+    (row,) = json.loads(done.stdout)
+    assert row["difference"] == pytest.approx(want["difference"].item(), abs=1e-12)
+    flags, scores = rows.select("^y_.$").to_numpy(), rows.select("^old_.$").to_numpy()
+    assert row["value"] == pytest.approx(
+        sk.f1_score(flags, scores >= 0.5, average="macro"), abs=1e-12
+    )
