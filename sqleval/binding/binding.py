@@ -392,6 +392,7 @@ def list_columns_read(binding: Binding) -> tuple[list[str], list[str]]:
         c.name for role, c in binding.roles if role not in joined_roles and role not in derived
     ]
     names += [column.name for column in binding.mapped_columns]
+    names += [column.name for column in binding.label_keys.values()]
     names += [binding.period.column.name] if binding.period else []
     label_names = [column.name for role, column in binding.roles if role in joined_roles]
     source_columns = dict.fromkeys([*names, *binding.where_columns, *on])

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from ctypes import c_float
 from typing import NamedTuple
 
+from sqleval.binding.canonical import read_column
 from sqleval.common.columns import Column, is_float, is_number
 from sqleval.common.sql_text import (
     Scalar,
@@ -90,7 +91,7 @@ class Part(NamedTuple):
         """Return the SQL test that a row has a value for each label."""
         if self.form == "columns":
             tests = [
-                write_present_test(f"s.{quote(each.name)}", each.type, finite=False)
+                write_present_test(read_column(each), each.type, finite=False)
                 for each in self.columns
             ]
             return " AND ".join(tests)
@@ -140,7 +141,7 @@ class Part(NamedTuple):
             (column,) = self.columns
             value = f"s.{quote(column.name)}[c.place]"
         else:
-            value = self._write_case([f"s.{quote(each.name)}" for each in self.columns])
+            value = self._write_case([read_column(each) for each in self.columns])
         if self.thresholds:
             value = self._write_decision(value)
         return f"CASE WHEN {whole} THEN {value} END"
@@ -181,7 +182,7 @@ def write_labels(
     shown = ", ".join(map(str, names[:10])) + (" ..." if len(names) > 10 else "")
     flags = {f"_sqleval_whole_{i}": part.write_whole(names, shown) for i, part in enumerate(parts)}
     items = flags | ({ROW: row} if row else {})
-    inner = "".join(f", {sql} AS {quote(name)}" for name, sql in items.items())
+    inner = "".join(f", {sql} AS {name}" for name, sql in items.items())
     columns = {LABEL: "c.label"}
     columns |= {
         part.name: part.write_value(f"s.{flag}") for part, flag in zip(parts, flags, strict=True)

@@ -368,7 +368,6 @@ _UNSUPPORTED: Mapping[str, str] = {
     "version": "name a view of it",
     "timestamp": "name a view of it",
     "long": "create a view with a row per case",
-    "key": "create a view with a row per case",
     "by_position": "the rows of a table have no order",
     "steps": "sqleval does not connect to that engine to run them",
     "plan": "only DuckDB has plans",

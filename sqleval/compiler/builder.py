@@ -17,7 +17,7 @@ from sqleval.compiler import bin_rows
 from sqleval.compiler.bins import Bins, check_file_allows_bins
 from sqleval.compiler.buckets import Buckets
 from sqleval.compiler.classes import CLASS_RELATIONS, write_param_rows
-from sqleval.compiler.problems import DomainChecks
+from sqleval.compiler.domain import DomainChecks
 from sqleval.compiler.reducers import write_pooled
 from sqleval.compiler.rewrite import FileText, MetricText, Place, write_file, write_metric
 from sqleval.compiler.row_values import RowValues, has_row_value

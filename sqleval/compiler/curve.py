@@ -6,8 +6,8 @@ from sqleval.binding.binding import Binding
 from sqleval.catalog.contract import Relation
 from sqleval.catalog.request import Request
 from sqleval.compiler.builder import Builder
+from sqleval.compiler.domain import DomainChecks
 from sqleval.compiler.metric_rows import write_order
-from sqleval.compiler.problems import DomainChecks
 from sqleval.compiler.requirements import (
     check_names,
     check_request,

@@ -19,7 +19,8 @@ from sqleval.compiler.bin_rows import (
 from sqleval.compiler.bins import Bins
 from sqleval.compiler.buckets import Buckets
 from sqleval.compiler.builder import Builder, InputRelations
-from sqleval.compiler.problems import DomainChecks, write_problems
+from sqleval.compiler.domain import DomainChecks
+from sqleval.compiler.problems import write_problems
 from sqleval.compiler.rewrite import bind_query, write_sql
 from sqleval.compiler.scope import Plan, Scope
 from sqleval.compiler.statement import Cte

@@ -9,6 +9,7 @@ from sqleval.common.sql_text import LARGEST, select, write_key_equality, write_l
 from sqleval.compiler import weights
 from sqleval.compiler.audit import UNKNOWN
 from sqleval.compiler.builder import Builder
+from sqleval.compiler.domain import DomainChecks
 from sqleval.compiler.expected import describe_expectation
 from sqleval.compiler.intervals import (
     Bounds,
@@ -23,7 +24,6 @@ from sqleval.compiler.placed import (
     write_bounds,
     write_hidden,
 )
-from sqleval.compiler.problems import DomainChecks
 from sqleval.compiler.reducers import Folding, write_fold
 from sqleval.compiler.scope import Scope
 from sqleval.compiler.statement import Statement

@@ -14,9 +14,9 @@ from sqleval.compiler import metric_rows, requirements
 from sqleval.compiler.bins import Bins
 from sqleval.compiler.buckets import Buckets
 from sqleval.compiler.builder import Builder
+from sqleval.compiler.domain import DomainChecks
 from sqleval.compiler.intervals import Level
 from sqleval.compiler.placed import PlacedMetric
-from sqleval.compiler.problems import DomainChecks
 from sqleval.compiler.rewrite import MetricText, is_plain
 from sqleval.compiler.scope import Plan, Scope
 from sqleval.compiler.state_rows import create_relations

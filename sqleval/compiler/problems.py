@@ -5,19 +5,20 @@ words. The frontend raises a problem as `DataError`.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from sqleval.binding.binding import Binding
 from sqleval.catalog.roles import ROLES, must_be_finite, name_argument
 from sqleval.common.columns import Column, is_float
 from sqleval.common.sql_text import write_literal
 from sqleval.compiler.audit import (
+    has_key,
     has_other_types,
     is_refused_below_zero,
     list_fractional,
     may_have_others,
     write_wrong_value,
 )
+from sqleval.compiler.domain import DomainChecks
 from sqleval.compiler.late_labels import count_repeats, write_unequal_counts
 from sqleval.compiler.rows import list_internal_columns, may_be_missing
 
@@ -183,34 +184,6 @@ def _check_other_types(binding: Binding) -> list[Case]:
     return [(f"{alone} = {used} AND {used} > 0", sentence)]
 
 
-@dataclass
-class DomainChecks:
-    """The reasons to count scores outside 0 .. 1 in the audit.
-
-    Attributes
-    ----------
-    of_probabilities : list of str
-        Metrics asked for by name that are defined for scores in 0 .. 1 only.
-    at_default_threshold : list of str
-        Metrics asked for by name that use the default threshold 0.5.
-    has_guards : bool
-        Whether a metric of the default set is left out if scores are outside.
-    has_remarks : bool
-        Whether a metric's note depends on it.
-    """
-
-    of_probabilities: list[str] = field(default_factory=list[str])
-    at_default_threshold: list[str] = field(default_factory=list[str])
-    has_guards: bool = False
-    has_remarks: bool = False
-
-    @property
-    def is_needed(self) -> bool:
-        """Whether scores outside 0 .. 1 change the result or are an error."""
-        names = self.of_probabilities or self.at_default_threshold
-        return bool(names or self.has_guards or self.has_remarks)
-
-
 def _check_domain(binding: Binding, checks: DomainChecks) -> list[Case]:
     columns = ", ".join(map(repr, binding.score_names))
     test = f"{_aggregate(binding, 'SUM', 'score_outside')} > 0"
@@ -253,6 +226,18 @@ def _check_allowed(binding: Binding) -> list[Case]:
             sentence = concatenate(what, (other,), must, share)
         cases.append((f"{other} IS NOT NULL", sentence))
     return cases
+
+
+def _check_rows(binding: Binding) -> list[Case]:
+    """Return the case for rows of many labels that share the key which tells them apart."""
+    row = binding.many.row if binding.many else None
+    if row is None or not has_key(binding):
+        return []
+    again = f"COALESCE({_aggregate(binding, 'SUM', 'row_again')}, 0)"
+    sentence = concatenate(
+        f"key={row.name!r} has a value that several rows of a slice share, and must tell rows apart"
+    )
+    return [(f"{again} > 0", sentence)]
 
 
 def _check_weights(binding: Binding) -> list[Case]:
@@ -352,6 +337,7 @@ def write_problems(binding: Binding, checks: DomainChecks, origin: str = "_sourc
     if binding.nulls == "error":
         cases += _check_missing(binding)
     cases += _check_allowed(binding)
+    cases += _check_rows(binding)
     if binding.is_weighted:
         cases += _check_weights(binding)
     if binding.has_counts:

@@ -9,10 +9,10 @@ from sqleval.catalog.request import Request
 from sqleval.common.columns import Column
 from sqleval.common.sql_text import Value, select, write_key_equality
 from sqleval.compiler.builder import Builder
+from sqleval.compiler.domain import DomainChecks
 from sqleval.compiler.late_labels import write_rows_only
 from sqleval.compiler.metrics import write_metrics
 from sqleval.compiler.placed import PlacedMetric
-from sqleval.compiler.problems import DomainChecks
 from sqleval.compiler.rows import write_usable
 from sqleval.compiler.state_rows import create_relations, name_values
 from sqleval.errors import RequestError

@@ -12,8 +12,9 @@ from sqleval.common.sql_text import Value, quote, select
 from sqleval.compiler.bin_rows import Aggregate, describe_column
 from sqleval.compiler.bins import Bins, check_binding_allows_bins
 from sqleval.compiler.builder import Builder, InputRelations
+from sqleval.compiler.domain import DomainChecks
 from sqleval.compiler.input_rows import RowRelations
-from sqleval.compiler.problems import DomainChecks, write_state_problems
+from sqleval.compiler.problems import write_state_problems
 from sqleval.compiler.rewrite import MetricText
 from sqleval.compiler.rows import write_further, write_source
 from sqleval.compiler.scope import Plan

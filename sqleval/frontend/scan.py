@@ -273,9 +273,11 @@ def scan(
         "expected": expected is not None and expected is not False,
         **roles,
     }
-    if long is not None or key is not None:
+    if long is not None:
         check_long(long, key)
-        arguments |= {"long": long, "key": key}
+        arguments["long"] = long
+    if key is not None:
+        arguments["key"] = key
     check_added(roles)
     check_roles(arguments)
     elsewhere = open_engine(engine, source)
