@@ -382,6 +382,7 @@ def list_columns_read(binding: Binding) -> tuple[list[str], list[str]]:
         keys += [binding.period.column.name] if binding.period else []
         fixed = ["n", "used", *(("score_low", "score_high") if binding.state.bits else ())]
         roles = [role for role, _ in binding.roles]
+        roles += [column.name for column in binding.label_keys.values()]
         return list(dict.fromkeys([*keys, *roles, *fixed, *binding.state.columns])), []
     joined_roles = binding.labels.roles if binding.labels else frozenset[str]()
     on = binding.labels.on if binding.labels else ()

@@ -196,9 +196,8 @@ class Labelled(NamedTuple):
         self._check_names("threshold", by_name, names)
         part = self._create_part("score", named, names)
         limits = tuple(float(by_name[str(name)]) for name in names)
-        return [
-            part._replace(name=f"{part.name} >= threshold", role="threshold", thresholds=limits)
-        ]
+        shown = ", ".join(map(repr, limits))
+        return [part._replace(name=f"{part.name} >= {shown}", role="threshold", thresholds=limits)]
 
     def _check_names(self, role: str, given: Mapping[str, object], names: Sequence[Scalar]) -> None:
         """Raise `RequestError` unless a mapping names all labels."""

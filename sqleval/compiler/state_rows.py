@@ -22,6 +22,9 @@ from sqleval.compiler.statement import Cte
 from sqleval.compiler.weights import audit_weights
 from sqleval.errors import RequestError
 
+#: The column of the label in a state of many labels.
+CLASS = "class"
+
 
 def create_relations(binding: Binding, plan: Plan) -> InputRelations:
     """Return the writer of this input under a plan.
@@ -76,7 +79,8 @@ class StateRelations(RowRelations):
         builder.add_cte("_grouped", sql, "MATERIALIZED")
         builder.add_cte("_audit", "")
         roles = [role for role in ("label", "prediction", "score") if role in self.binding.role]
-        names = [*self.binding.keys, *self.binding.folds, *roles, *ends, *self._columns.values()]
+        names = [*self.binding.keys, *self.binding.folds, *self.binding.label_keys, *roles, *ends]
+        names += self._columns.values()
         items = {name: name for name in names}
         items |= {role: write_further(self.binding, role) for role in self.binding.further}
         items |= dict.fromkeys(WEIGHTS, "_rows")
@@ -106,7 +110,13 @@ class StateRelations(RowRelations):
         return self._columns[description]
 
     def write_kept_metric(self, request: Request, keys: Sequence[str]) -> MetricText | None:
-        """Return the text of a ranking's metric, whose values by query the state holds."""
+        """Return the text of a metric whose values by query or row the state holds."""
+        if self.binding.many is not None and request.is_per_row:
+            column = self._find_column(name_values(request))
+            mean = f"SUM({column}) / NULLIF(CAST(SUM(weight) AS DOUBLE), 0)"
+            group = f"\nGROUP BY {', '.join(keys)}" if keys else ""
+            listed = {key: key for key in keys}
+            return MetricText.create(f"predictions{group}", {"value": mean}, listed)
         if not self.binding.has_queries:
             return None
         column = self._find_column(name_values(request))

@@ -121,6 +121,8 @@ def create_labels(request: Request, binding: Binding) -> tuple[Substitution, ...
     average = request.average
     if request.is_per_row:
         assert binding.many is not None
+        if binding.state is not None:
+            return ()  # a state holds the sums over rows
         if binding.many.row is None:
             raise RequestError(
                 f"{request.name} needs the key of each row: key=COLUMN (--key), as rows have no "

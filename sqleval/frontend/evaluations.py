@@ -120,6 +120,7 @@ def evaluate(
         refuse_expected(bound, ci=ci, bins=bins, tolerance=tolerance, cluster=cluster)
     requests = parse_requests(bound, metrics, ci)
     chosen = parse_bins(bins, tolerance, requests)
+    _check_state_of_labels(bound, requests, ci)
 
     clustered = bound if cluster is None else bind_cluster(bound, cluster)[0]
     # Replicates replace the closed forms, even if they give no interval.
@@ -157,6 +158,19 @@ def evaluate(
     return slices.apply_slice_options(
         result, bound.binding, requests, min_rows=min_rows, gap=gap, worst_first=worst_first
     )
+
+
+def _check_state_of_labels(
+    bound: Bound, requests: Sequence[request.Request], ci: float | None
+) -> None:
+    """Raise `RequestError` for an interval that needs the rows of many labels, from a state."""
+    if ci is None or bound.binding.many is None or bound.binding.state is None:
+        return
+    if each := next((r for r in requests if r.average != request.PER_CLASS), None):
+        raise request.RequestError(
+            f"{request.format_request(each)}: the labels of a row are not independent, and a state "
+            "holds no rows: leave out ci=, or evaluate each label, average=None"
+        )
 
 
 def _create_note(bound: Bound, labelled: Bound) -> Finish:

@@ -6,7 +6,7 @@ from dataclasses import replace
 import polars as pl
 
 from sqleval.compiler.statement import Statement
-from sqleval.frontend.bound import Bound, Metrics, refuse_many_labels
+from sqleval.frontend.bound import Bound, Metrics
 from sqleval.frontend.lazy import create_frame
 
 
@@ -31,7 +31,8 @@ def state(
     metrics : str or sequence of str, optional
         Metrics whose sums over rows the state must hold; the default set of the task if left
         out. Metrics of ranked scores need no sums, so any state can compute them. The state of a
-        ranking holds the value of each metric by query.
+        ranking holds the value of each metric by query, that of many labels decisions by label,
+        and sums over rows.
     by : str or sequence of str, optional
         Slice keys, instead of the keys of `scan`.
     grain, time : str, optional
@@ -66,7 +67,6 @@ def state(
     >>> state.collect().select("label", "score", "n").sort("score").rows()[0]
     (0, 0.0999755859375, 1)
     """
-    refuse_many_labels(bound, "state()")
     from sqleval.states import making  # late: most calls make no state
 
     built_state = making.build_state(
