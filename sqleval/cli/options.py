@@ -182,7 +182,8 @@ ROLES = [
         help="Several rows per case (--key): the column of the model, class or label of each "
         "row; --score (or --value) is the column of the values."),
     click.option("--key", multiple=True, metavar="A,B",
-        help="With --long: column, or columns, that the rows of a case share."),
+        help="With --long: column, or columns, that the rows of a case share. With many labels on "
+        "another engine: column that tells rows apart."),
     click.option("--common", is_flag=True,
         help="With --nulls drop: keep only rows that all models have."),
 ]  # fmt: skip

@@ -166,7 +166,8 @@ def scan(
         With classes, the label is the class of the case, or 1 in the row of the true class and 0 in
         the others.
     key : str or sequence of str, optional
-        With ``long``: the column, or columns, that name the case.
+        With ``long``: the column, or columns, that name the case. With many labels on another
+        engine than DuckDB: the column that tells rows apart, for means over rows.
     labels, on : optional
         A second source that holds the label, and the key, or keys, that join the two. In a ranking
         whose query is among the keys, a label without a row is an item that was not retrieved, as

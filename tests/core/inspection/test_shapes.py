@@ -75,12 +75,14 @@ SUGGESTED: Mapping[tuple[str, str], list[str]] = {
         '--label "true_label = predicted_label" --score confidence',
     ],
     ("many labels", "comments.csv"): [
-        f"--label {label} --score {label}_score" for label in ("toxic", "obscene", "insult")
+        "--label toxic=toxic --label obscene=obscene --label insult=insult "
+        "--score toxic=toxic_score --score obscene=obscene_score --score insult=insult_score"
+        + metric
+        for metric in ("", " --metric 'f1(average=None)'")
     ],
     ("many labels", "lists.parquet"): [
-        f"--label \"list_contains(labels, '{label}')\" "
-        f"--prediction \"list_contains(predicted, '{label}')\""
-        for label in ("toxic", "obscene", "insult")
+        f"--label labels --prediction predicted{metric}"
+        for metric in ("", " --metric 'f1(average=None)'")
     ],
     ("readers", "readers.csv"): [
         "--label truth --score rating --metric roc_auc_macro --over reader --by treatment",
