@@ -75,7 +75,9 @@ def places(rows: Rows) -> tuple[np.ndarray, np.ndarray]:
 
 def pick(rows: Rows, at: np.ndarray) -> Rows:
     """Return the rows at a mask or at indices."""
-    return replace(rows, **{name: column[at] for name, column in vars(rows).items()})
+    # A role that a kind of data does not have is empty.
+    columns = {name: column for name, column in vars(rows).items() if len(column)}
+    return replace(rows, **{name: column[at] for name, column in columns.items()})
 
 
 # -- decisions at a threshold ------------------------------------------------------------------
