@@ -1,5 +1,7 @@
 /*
-summary: mean of prediction - label, the bias; above 0 predictions are too high
+summary: >-
+  mean of prediction - label, the bias; above 0 predictions are too high; the calibration in the
+  large is its negative
 formula: mean(prediction - label)
 direction: none
 range: -inf .. inf
