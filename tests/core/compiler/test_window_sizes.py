@@ -109,6 +109,7 @@ def rows() -> pl.DataFrame:
         relevance=rng.integers(0, 3, rows.height),
         retrieved="noise",
         noise="noise",
+        item=np.arange(rows.height),
         **{f"p{i}": thirds[:, i] for i in range(3)},
     )
 
