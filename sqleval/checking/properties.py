@@ -171,12 +171,11 @@ def check_repeats(rows: Rows, metrics: Sequence[str], role: str, column: str) ->
     repeated = evaluate(rows.replace(repeat(rows.frame, column)), metrics)
     expected = {key: repeated.get(key) for key in weighted}
     wrong = find_differences(weighted, expected, (f"with {role}", "with the rows repeated"))
+    if role == "counts" or not wrong:
+        return wrong
     # A test statistic grows with the number of rows, which weights do not change.
-    totals = find_totals(rows, list(wrong)) if role == "weight" and wrong else {}
-    scaled = find_scaled(rows, list(totals), column) if totals else {}
-    return {
-        metric: fault for metric, fault in wrong.items() if metric not in totals or metric in scaled
-    }
+    totals = find_totals(rows, list(wrong))
+    return {metric: fault for metric, fault in wrong.items() if metric not in totals}
 
 
 def find_totals(rows: Rows, metrics: Sequence[str]) -> Wrong:
@@ -192,14 +191,9 @@ def check_scale(rows: Rows, metrics: Sequence[str], column: str) -> Wrong:
     """Find metrics whose value changes with ten times the weights, except totals of rows."""
     totals = find_totals(rows, metrics)
     means = [metric for metric in metrics if metric not in totals]
-    return find_scaled(rows, means, column) if means else {}
-
-
-def find_scaled(rows: Rows, metrics: Sequence[str], column: str) -> Wrong:
-    """Find metrics whose value changes with ten times the weights."""
     larger = rows.frame.with_columns(pl.col(column) * 10.0)
     tenfold, once = (
-        evaluate(rows.replace(each, weight=column), metrics) for each in (larger, rows.frame)
+        evaluate(rows.replace(each, weight=column), means) for each in (larger, rows.frame)
     )
     return find_differences(tenfold, once, ("with ten times the weights", "with the weights"))
 

@@ -53,8 +53,8 @@ LARGE = 1_000
 REGRESSION = ["mae", "mse", "rmse"]
 #: Means over queries, and the numbers of queries of a sample.
 RANKINGS = [
-    "precision@5", "recall@5", "f1@5", "hit_rate@5", "map", "mrr", "r_precision", "rbp", "err", "bpref",
-    "judged@5", "dcg", "ndcg", "ndcg(gain='exponential')@5", "grouped_auc",
+    "precision@5", "recall@5", "f1@5", "hit_rate@5", "map", "mrr", "r_precision", "rbp", "err",
+    "bpref", "judged@5", "dcg", "ndcg", "ndcg(gain='exponential')@5", "grouped_auc",
 ]  # fmt: skip
 QUERIES = (20, 50, 200)
 #: Metrics of labels and predictions, and the shapes of their populations.
