@@ -86,10 +86,13 @@ def show(name: str) -> None:
     from sqleval.catalog.catalogue import builtin
     from sqleval.catalog.intervals import REASONS
     from sqleval.catalog.listing import describe
+    from sqleval.catalog.request import find_name
     from sqleval.cli.output import show_metric
 
-    relation = builtin().get(name)
-    files = (part for file in builtin().files(relation.name) for part in file.files)
+    relation = builtin().get(find_name(name))
+    parts = (part for file in builtin().files(relation.name) for part in file.files)
+    # The standard error of a mean over rows is no file of the metric.
+    files = [part for part in parts if part.path.is_file()]
     described = describe(relation)
     if interval := described["interval"]:
         described["interval"] = (

@@ -210,6 +210,14 @@ def test_list_and_show() -> None:
     shown = run("show", "roc_auc").stdout
     assert "sklearn.metrics.roc_auc_score" in shown
     assert "FROM cutoffs" in shown
+    for name, file in (("recall@10", "recall_at_k"), ("f1_macro", "f1")):
+        assert run("show", name).stdout == run("show", file).stdout
+
+
+def test_every_metric_and_curve_is_shown() -> None:
+    for row in sqleval.metrics():
+        shown = run("show", row["name"])
+        assert row["name"] in shown.stdout.splitlines()[0]
 
 
 WRONG = [
