@@ -40,6 +40,12 @@ class Rows(NamedTuple):
         """The slice keys."""
         return list(self.roles.get("by", ()))
 
+    @property
+    def labels(self) -> list[str]:
+        """The columns of the label: one, several for many labels, or none."""
+        given: str | Mapping[str, str] = self.roles.get("label", {})
+        return [given] if isinstance(given, str) else list(given.values())
+
     def replace(self, frame: pl.DataFrame, **roles: Any) -> Rows:
         """Return other rows with the same roles, of which ``roles`` replace some."""
         return Rows(frame, {**self.roles, **roles})
@@ -271,14 +277,18 @@ def check_direction(rows: Rows, metrics: Sequence[str], right: object) -> Wrong:
     ``rows`` has one slice key; its value ``right`` marks the right predictions.
     """
     (by,) = rows.by
-    truth = [rows.roles[role] for role in ("label", "qid") if role in rows.roles]
+    truth = rows.labels + ([rows.roles["qid"]] if "qid" in rows.roles else [])
     cases = rows.frame.select(by, *truth).sort(truth or by).partition_by(by, as_dict=True)
-    same = {key for (key,), case in cases.items()
-            if case.drop(by).equals(cases[(right,)].drop(by))}  # fmt: skip
+    if (right,) not in cases:
+        return {}  # a column without a label is neither right nor wrong
+    labels = cases[(right,)].drop(by)
+    same = {key for (key,), case in cases.items() if case.drop(by).equals(labels)}
     values = evaluate(rows.replace(rows.frame.filter(pl.col(by).is_in(same))), metrics)
     requests = rows.parse({metric for _, metric in values})
     wrong: Wrong = {}
     for (key, metric), value in values.items():
+        if requests[metric].relation.is_of_all_queries:
+            continue  # recommended items may be new or various without being relevant
         sign = {"higher": 1, "lower": -1}.get(requests[metric].header["direction"], 0)
         best = values.get((right, metric))
         if value is not None and best is not None and sign * (value - best) > TOLERANCE:

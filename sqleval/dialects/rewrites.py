@@ -262,7 +262,8 @@ def _name_columns(node: exp.Expr, dialect: str) -> None:
     if dialect != "clickhouse" or source is None:
         return
     if node.args.get("joins"):
-        for column in [each for each in node.selects if isinstance(each, exp.Column)]:
+        columns = [each for each in node.selects if isinstance(each, exp.Column)]
+        for column in [each for each in columns if not each.is_star]:
             column.replace(exp.alias_(column.copy(), column.this.copy()))
         return
     aliases = {item.alias for item in node.selects if isinstance(item, exp.Alias)}
