@@ -112,7 +112,10 @@ def _write_mean(folding: Folding) -> tuple[str, dict[str, str]]:
     if has_interval and folding.support:
         items |= _write_weighted_error(value, mean)
     elif has_interval:
-        items["stderr"] = f"STDDEV_SAMP({value}) / NULLIF(SQRT(COUNT({value})), 0)"
+        # Values that differ by rounding alone do not vary.
+        varies = f"MAX({value}) - MIN({value}) > 1e-14 * MAX(ABS({value}))"
+        error = f"STDDEV_SAMP({value}) / NULLIF(SQRT(COUNT({value})), 0)"
+        items["stderr"] = f"CASE WHEN {varies} THEN {error} WHEN COUNT({value}) > 1 THEN 0e0 END"
         items["degrees"] = f"COUNT({value}) - 1"
     return folding.select(items, source)
 

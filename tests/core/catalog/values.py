@@ -137,7 +137,8 @@ def list_inputs() -> Iterator[Input]:
         ("values of 0 and 1", judged, by_task["value"], [*_SEVERAL, "bins"]),
         ("many labels", labelled, [*by_task["many labels"], *several_labels], _SEVERAL),
         ("lists", ranking, [each for name in lists for each in (name, f"{name}(k=2)")], _SEVERAL),
-        ("items", {**ranking, "item": "item"}, [f"{name}(k=2)" for name in of_items], _SEVERAL),
+        ("items", {**ranking, "item": "item"},
+         [each for name in of_items for each in (name, f"{name}(k=2)")], _SEVERAL),
     ):  # fmt: skip
         yield Input(kind, roles, metrics, ways)
         weighted = [way for way in ways if way in _WEIGHTED]
