@@ -48,7 +48,8 @@ def test_intervals_of_a_fit_are_those_of_statsmodels(metric: str) -> None:
 @pytest.mark.parametrize("metric", FITTED)
 def test_counts_are_rows_and_a_factor_of_the_weights_does_not_matter(metric: str) -> None:
     counted = ROWS.with_columns(n=pl.int_range(pl.len()) % 4)
-    repeated = counted.select(pl.all().repeat_by("n")).explode("y", "p", "n")
+    lists = counted.select(pl.all().repeat_by("n"))
+    repeated = lists.explode("y", "p", "n", empty_as_null=False)
     by_count = sqleval.scan(counted, label="y", score="p", counts="n")
     by_row = sqleval.scan(repeated, label="y", score="p")
     ends = pl.col("value", "low", "high")

@@ -91,9 +91,11 @@ def regress(part: str) -> Reference:
     def reference(rows: Rows) -> float | None:
         if is_constant(rows.prediction):
             return None
+        # Older versions of SciPy compute in the precision of the predictions.
+        prediction = rows.prediction.astype(float)
         if (rows.weight == 1).all():
-            return getattr(linregress(rows.prediction, rows.label), part)
-        line = LinearRegression().fit(rows.prediction[:, None], rows.label, rows.weight)
+            return getattr(linregress(prediction, rows.label), part)
+        line = LinearRegression().fit(prediction[:, None], rows.label, rows.weight)
         return line.coef_[0] if part == "slope" else line.intercept_
 
     return reference
