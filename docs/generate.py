@@ -19,6 +19,8 @@ import polars as pl
 
 import sqleval
 from sqleval.catalog import builtin
+from sqleval.catalog.intervals import REASONS
+from sqleval.catalog.listing import group_by_task
 from sqleval.catalog.roles import ROLES, VALUES
 from sqleval.checking.table import CLASS_CHECKS, CURVE_CHECKS, METRIC_CHECKS
 from sqleval.cli.inspection import write_findings
@@ -29,12 +31,14 @@ DOCUMENTS = (
     "docs/guide/own-metrics.md",
     "docs/guide/scikit-learn.md",
     "docs/guide/splits.md",
+    "docs/guide/whom-we-follow.md",
     "docs/reference/python.md",
     "docs/reference/metrics.md",
     "docs/reference/cli.md",
     "docs/reference/job-keys.md",
     "docs/reference/result-columns.md",
     "docs/reference/sources.md",
+    "docs/developers/adding.md",
     "docs/developers/house.md",
     "sql/README.md",
 )
@@ -57,14 +61,6 @@ def _escaped(text: object) -> str:
 # -- metrics -----------------------------------------------------------------------------------
 
 
-def _by_family() -> dict[str, list[dict[str, Any]]]:
-    """Return the catalogue by family, in its order."""
-    families: dict[str, list[dict[str, Any]]] = {}
-    for row in sqleval.metrics():
-        families.setdefault(row["family"], []).append(row)
-    return families
-
-
 def _scikit_learn() -> str:
     """Return the functions of scikit-learn that metrics and curves equal."""
     rows = []
@@ -72,29 +68,36 @@ def _scikit_learn() -> str:
         # What a metric is beside the function is a comment, which the header as data lacks.
         (line,) = re.findall(r"^reference: (.*)$", relation.text, re.MULTILINE)
         function, _, remark = line.partition(" # ")
-        if function.startswith("sklearn.metrics."):
+        if function.startswith("sklearn.metrics.") and "same_as" not in relation.header:
             name = function.removeprefix("sklearn.metrics.")
             rows.append((f"`{name}`", _escaped(remark), f"`{relation.name}`"))
     return _table(["scikit-learn", "how", "sqleval"], sorted(rows))
 
 
 def _catalogue() -> str:
-    """Return a table for each family: what a metric is, its parameters, range and interval."""
+    """Return a table by task and family: what a metric is, its parameters, range and interval."""
     names = ["name", "what it is", "parameters", "range", "interval"]
     parts = []
-    for family, metrics in _by_family().items():
+    for title, metrics in group_by_task(sqleval.metrics()).items():
         rows = [
             (f"`{row['name']}`", _what(row), row["params"], row["range"], row["interval"])
             for row in metrics
         ]
-        parts.append(f"### {family}\n\n{_table(names, rows)}")
+        parts.append(f"### {title}\n\n{_table(names, rows)}")
     return "\n\n".join(parts)
 
 
-def _what(row: dict[str, Any]) -> str:
-    """Return what a metric is, with its other names."""
+def _intervals() -> str:
+    """Return the intervals of metrics, each with the reason."""
+    return _table(["interval", "which metrics, and why"], list(REASONS.items()))
+
+
+def _what(row: Mapping[str, Any]) -> str:
+    """Return what a metric is, with its other names and the files that compute it otherwise."""
+    same = [f"`{each['name']}`" for each in sqleval.metrics() if each["same_as"] == row["name"]]
     names = ", ".join(f"`{alias}`" for alias in row["aliases"].split(", "))
-    return f"{row['summary']}; also {names}" if row["aliases"] else row["summary"]
+    what = f"{row['summary']}; also {names}" if row["aliases"] else row["summary"]
+    return f"{what}; other computations: {', '.join(same)}" if same else what
 
 
 def _formulas() -> str:
@@ -106,6 +109,30 @@ def _formulas() -> str:
         formula = _escaped(relation.header["formula"])
         rows.append((f"`{relation.name}`", formula, reasons, f"[{place}](../../sql/{place})"))
     return _table(["name", "formula", "NULL, with this note", "file"], rows)
+
+
+def _files() -> str:
+    """Return the metrics of each family by their number of SQL files, and the family's steps."""
+    catalogue = builtin()
+    metrics: dict[str, dict[int, list[str]]] = {}
+    readers: dict[str, set[str]] = {}
+    for each in catalogue.relations("metric"):
+        # One file, those of further columns (NAME.stderr.sql ...), and twins.
+        count = min(len(catalogue.names[each.name]), 3)
+        metrics.setdefault(each.family, {}).setdefault(count, []).append(f"`{each.name}`")
+        for step in catalogue.closure(each.name).keys() & catalogue.names.keys():
+            readers.setdefault(step, set()).add(each.family)
+    rows: list[tuple[str, ...]] = []
+    for family, by_count in metrics.items():
+        steps = [
+            f"`{name}`"
+            for name, families in sorted(readers.items())
+            if families == {family} and catalogue.get(name).kind != "metric"
+        ]
+        rows.append(
+            (family, *(", ".join(by_count.get(n, [])) for n in (1, 2, 3)), ", ".join(steps))
+        )
+    return _table(["family", "one file", "two files", "more", "steps of the family alone"], rows)
 
 
 # -- jobs and splits ---------------------------------------------------------------------------
@@ -215,13 +242,27 @@ _MEANINGS: Mapping[str, Mapping[str, str]] = {
         "recall": "tp / P",
         "f1": "harmonic mean of precision and recall",
         "distance": "absolute difference of `tpr` and `fpr`",
-        "share": "rows predicted positive, as a share of all rows",
+        "share": "rows so far, as a share of all rows: predicted positive, with the lowest "
+        "predictions, or with the smallest errors",
         "gain": "positives found, as a share of all positives",
         "lift": "`gain` / `share`",
         "ks": "`tpr` minus `fpr`",
-        "bin": "number of the bin, from 1",
-        "predicted": "mean predicted probability",
+        "bin": "number of the bin, from 1; 0 for residuals below all bins",
+        "predicted": "mean predicted probability, or mean prediction",
         "observed": "share of positives",
+        "actual": "mean label",
+        "stderr": "standard error of the mean label",
+        "mae": "mean absolute error",
+        "rmse": "root mean squared error",
+        "bias": "mean error (prediction - label)",
+        "mean": "mean residual (prediction - label)",
+        "median": "median residual",
+        **{f"q{q:02}": f"quantile {q / 100:g} of the residuals" for q in (5, 25, 75, 95)},
+        "lower": "lower edge of a bin of residuals, -infinity for the rows below all bins",
+        "upper": "upper edge of a bin of residuals, infinity for the rows above all bins",
+        "label_share": "share of the sum of labels",
+        "error": "absolute error",
+        "prediction": "highest prediction of the rows so far",
         "n": "rows of the bin, or their total weight",
         "class": "the class",
         "support": "rows with this label, or their total weight",
@@ -394,8 +435,9 @@ def _curve_columns() -> str:
     """Return the columns of each curve, then what each column means."""
     curves: dict[str, pl.Schema] = {}
     for relation in builtin().relations("curve"):
-        score: Any = _MODELS if relation.header.get("across") else "p"
-        scan = sqleval.scan(_ROWS, label="y", score=score)
+        role = "prediction" if relation.task == "regression" else "score"
+        roles: Any = {role: _MODELS if relation.header.get("across") else "p"}
+        scan = sqleval.scan(_ROWS, label="y", **roles, task=relation.tasks[0])
         curves[relation.name] = scan.curve(relation.name).collect_schema()
     listed = [
         (f"`{name}`", ", ".join(f"`{column}`" for column in schema))
@@ -506,6 +548,61 @@ def _errors() -> str:
     return _table(["name", "cause"], rows)
 
 
+# -- whom we follow ------------------------------------------------------------------------------
+
+
+def compute_ours(columns: Mapping[str, Any], metric: str) -> tuple[float | None, str | None]:
+    """Return our value and note of a metric of columns, given by role."""
+    data: dict[str, Any] = {}
+    roles: dict[str, Any] = {}
+    for role, values in columns.items():
+        named = values if isinstance(values, dict) else {"": values}
+        data |= {f"{role}{name}": each for name, each in named.items()}
+        given = {name: f"{role}{name}" for name in named} if isinstance(values, dict) else role
+        roles["qid" if role == "query" else role] = given
+    if "score" not in columns or isinstance(columns["score"], dict):
+        roles["task"] = "multiclass" if "score" in columns else "regression"
+    frame = sqleval.scan(pl.DataFrame(data, strict=False), **roles).evaluate(metric).collect()
+    return frame["value"].item(), frame["note"].item()
+
+
+def _list_values(values: object) -> str:
+    """Return the values of a column on one line."""
+    if isinstance(values, dict):
+        return ", ".join(f"{name}: {_list_values(each)}" for name, each in values.items())
+    return " ".join("NULL" if each is None else str(each) for each in values)  # type: ignore[attr-defined]
+
+
+def _write_number(value: float | None, missing: str) -> str:
+    """Return a number with up to four decimals, and a large one with three digits."""
+    if value is None:
+        return missing
+    return f"{value:.3g}" if abs(value) >= 1e6 else f"{value:.4f}".rstrip("0").rstrip(".")
+
+
+def _name_library(expression: str) -> str:
+    """Return an expression that begins with the name of a library instead of its module."""
+    for module, name in (("sklearn.metrics.", "scikit-learn "), ("scipy.stats.", "SciPy ")):
+        expression = expression.replace(module, name)
+    return expression
+
+
+def _disagreements() -> str:
+    """Return a table for each group: our value, those of other libraries, and whom we follow."""
+    parts: dict[str, list[tuple[str, ...]]] = {}
+    table = _read_table("pages/test_whom_we_follow.py", "DISAGREEMENTS")
+    for group, matter, columns, metric, theirs, why in table:
+        value, note = compute_ours(columns, metric)
+        ours = _write_number(value, "NULL") + (f" ({note})" if note else "")
+        given = "; ".join(f"{role} {_list_values(each)}" for role, each in columns.items())
+        others = "<br>".join(
+            f"{_name_library(name)}: {_write_number(each, 'NaN')}" for name, each in theirs.items()
+        )
+        parts.setdefault(group, []).append((matter, given, f"`{metric}`: {ours}", others, why))
+    names = ["matter", "input", "sqleval", "others", "whom we follow"]
+    return "\n\n".join(f"### {group}\n\n{_table(names, rows)}" for group, rows in parts.items())
+
+
 # -- the house ---------------------------------------------------------------------------------
 
 
@@ -597,10 +694,13 @@ _PARTS: Mapping[str, Callable[[], str]] = {
     "roles": _roles,
     "properties": _properties,
     "sources": _sources,
+    "disagreements": _disagreements,
     "scikit-learn": _scikit_learn,
     "functions": _functions,
     "errors": _errors,
     "catalogue": _catalogue,
+    "intervals": _intervals,
+    "files": _files,
     "formulas": _formulas,
     "keys": _keys,
     "methods": _methods,

@@ -140,9 +140,8 @@ WALKS: Mapping[str, Walk] = {
     "TREC run": Walk(
         "A TREC run and its qrels",
         "bm25.run",
-        (f'{_RUN} -m ndcg -m "ndcg(k=10)"',),
+        (f"{_RUN} -m ndcg@10 -m map -m precision@10 -m mrr",),
         report=_RUN,
-        later="MAP, P@10 and MRR",
     ),
     "top-k lists": Walk(
         "A list of recommended items and a list of bought items in each row",
@@ -206,15 +205,13 @@ WALKS: Mapping[str, Walk] = {
         "Several labels in a row: a column of 0 and 1 and a score for each",
         "comments.csv",
         (
-            "--query \"SELECT UNNEST([{label: 'toxic', y: toxic, p: toxic_score}, "
-            "{label: 'obscene', y: obscene, p: obscene_score}, {label: 'insult', y: insult, "
-            "p: insult_score}], recursive := true) FROM 'comments.csv'\" --label y --score p "
-            "--by label -m f1 -m roc_auc",
-            "lists.parquet --label \"list_contains(labels, 'toxic')\" "
-            "--prediction \"list_contains(predicted, 'toxic')\" -m f1",
+            "comments.csv --label toxic=toxic --label obscene=obscene --label insult=insult "
+            "--score toxic=toxic_score --score obscene=obscene_score --score insult=insult_score "
+            '-m "f1(average=None)" -m f1_samples -m roc_auc',
+            'lists.parquet --label labels --prediction predicted -m "f1(average=None)" '
+            "-m f1_samples",
         ),
         report="comments.csv --label toxic --score toxic_score",
-        later="averages over samples, and several labels without a query",
     ),
     "labels by position": Walk(
         "Predictions without a key, and labels in rows of the same order",

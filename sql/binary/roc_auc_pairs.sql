@@ -4,6 +4,7 @@ formula: sum over pairs of w+ w- ([s+ > s-] + [s+ = s-] / 2), divided by the sum
 direction: higher
 range: 0 .. 1
 reference: sklearn.metrics.roc_auc_score
+same_as: roc_auc
 task: two classes
 weights: frequency
 cost: quadratic

@@ -4,6 +4,7 @@ formula: (R+ - P (P + 1) / 2) / (P N)
 direction: higher
 range: 0 .. 1
 reference: scipy.stats.mannwhitneyu
+same_as: roc_auc
 task: two classes
 weights: frequency
 bound: pairs

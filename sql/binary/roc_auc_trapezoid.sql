@@ -4,6 +4,7 @@ formula: sum over thresholds of (fpr_i - fpr_(i-1)) (tpr_i + tpr_(i-1)) / 2
 direction: higher
 range: 0 .. 1
 reference: sklearn.metrics.roc_auc_score
+same_as: roc_auc
 task: two classes
 weights: frequency
 bound: pairs

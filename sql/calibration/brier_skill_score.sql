@@ -8,7 +8,7 @@ range: -inf .. 1
 domain: "score: 0 .. 1"
 reference: sklearn.metrics.d2_brier_score
 aliases: [d2_brier_score, bss]
-task: two classes
+task: classes
 weights: frequency
 since: 0.2.0
 */

@@ -2,13 +2,15 @@
 summary: >-
   mean distance between predicted probability and observed share of positives over bins, weighted by
   the rows of each bin
-formula: sum over bins of (n_b / n) |mean p - mean y|
+formula: >-
+  sum over bins of (n_b / n) |mean p - mean y|; the macro average over classes is the classwise
+  calibration error
 direction: lower
 range: 0 .. 1
 domain: "score: 0 .. 1"
 expectation: none
 reference: sklearn.calibration.calibration_curve # its bins, weighted by their rows
-aliases: [ece]
+aliases: [ece, classwise_calibration_error]
 task: two classes
 weights: frequency
 since: 0.1.0

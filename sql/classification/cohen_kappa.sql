@@ -1,8 +1,10 @@
 /*
 summary: >-
   agreement between labels and predictions beyond the agreement expected by chance from their
-  frequencies
-formula: (p_o - p_e) / (1 - p_e)
+  frequencies; with weights=, near misses of ordered classes count less than others
+formula: >-
+  1 - mean d(label, prediction) / mean d(label, random prediction), d = [i != j], or |i - j|
+  (linear), or (i - j)^2 (quadratic), i and j the places of the classes that occur, in order
 direction: higher
 range: -1 .. 1
 interval: delta
@@ -14,17 +16,12 @@ since: 0.1.0
 */
 SELECT
     slice,
-    -- Sums of products are used, as in matthews_corrcoef, because differences of squares would
-    -- cancel.
-    CASE WHEN MAX(total) - MAX(matched) > MAX(slack) THEN 1e0 END
-        * SUM(
-            CAST(matched AS DOUBLE) * (total - matched - missed - mistaken)
-            - CAST(missed AS DOUBLE) * mistaken
-        )
-        / NULLIF(SUM(CAST(predicted AS DOUBLE) * (total - actual)), 0) AS value,
+    -- The expected distance is 0 for one class alone, where it may be rounded.
+    CASE WHEN MAX(n_classes) > 1 THEN 1e0 END
+        - CAST(MAX(observed) AS DOUBLE) / NULLIF(MAX(expected), 0) AS value,
     CASE
-        WHEN SUM(actual) = 0 THEN 'total weight is 0'
-        WHEN MAX(total) - MAX(matched) <= MAX(slack) THEN 'one class is all that occurs and all that is predicted'
+        WHEN SUM(n) = 0 THEN 'total weight is 0'
+        WHEN MAX(n_classes) = 1 THEN 'one class is all that occurs and all that is predicted'
     END AS note
-FROM class_totals
+FROM disagreement
 GROUP BY slice

@@ -2,11 +2,14 @@
 summary: >-
   discounted cumulative gain of one ranked list, divided by the gain of the best order; ties share
   their mean gain
-formula: DCG / ideal DCG, DCG = sum of relevance / log2(rank + 1) over the first k ranks
+formula: >-
+  DCG / ideal DCG, DCG = sum of gain / log2(place + 1) over the first k places, gain = relevance, or
+  2^relevance - 1 with gain='exponential'
 direction: higher
 range: 0 .. 1
 params:
   k: int in [1, inf) = null
+  gain: str in {linear, exponential} = linear
 reference: sklearn.metrics.ndcg_score
 aliases: [ndcg_score, normalized_discounted_cumulative_gain]
 task: ranking
@@ -16,38 +19,37 @@ version: 2
 */
 SELECT
     slice,
-    CAST(SUM(gain * discount) AS DOUBLE) / NULLIF(SUM(ideal), 0) AS value,
-    CASE WHEN COALESCE(SUM(ideal), 0) = 0 THEN 'no relevant items' END AS note
-FROM (
-    SELECT
-        slice,
-        score,
-        AVG(relevance) AS gain,
-        -- Without a score, an item was not retrieved: it has no place, but counts as relevant.
-        SUM(CASE WHEN score IS NOT NULL AND ($k IS NULL OR place <= $k)
-            THEN LN(2e0) / LN(place + 1e0) ELSE 0 END) AS discount,
-        SUM(CASE WHEN $k IS NULL OR ideal_place <= $k
-            THEN relevance * LN(2e0) / LN(ideal_place + 1e0) ELSE 0 END) AS ideal
-    FROM (
-        SELECT
-            slice,
-            score,
-            relevance,
-            -- A partition of their own: engines differ in where they sort NULLs.
-            ROW_NUMBER() OVER (PARTITION BY slice, is_retrieved ORDER BY score DESC) AS place,
-            ROW_NUMBER() OVER (PARTITION BY slice ORDER BY relevance DESC) AS ideal_place
-        FROM (
-            SELECT
-                slice,
-                score,
-                -- Without a label, an item was not judged; it keeps its place.
-                COALESCE(label, 0e0) AS relevance,
-                CASE WHEN score IS NULL THEN 0 ELSE 1 END AS is_retrieved
-            FROM predictions
-        ) AS items
-    ) AS placed
-    GROUP BY
-        slice,
-        score
-) AS ties
+    CASE
+        -- A power above 2^1023 is infinite, and an error in PostgreSQL.
+        WHEN $gain = 'exponential' AND MAX(relevance) > 1e3 THEN NULL
+        ELSE CAST(
+            SUM(
+                CASE
+                    WHEN place <= COALESCE($k, place)
+                    THEN CASE WHEN $gain = 'exponential' THEN mean_power ELSE mean_relevance END
+                        * LN(2e0) / LN(place + 1e0)
+                    ELSE 0e0
+                END
+            ) AS DOUBLE
+        ) / NULLIF(
+            SUM(
+                CASE
+                    WHEN ideal_place <= COALESCE($k, ideal_place)
+                    THEN CASE
+                            WHEN $gain = 'exponential' THEN POWER(2e0, LEAST(relevance, 1e3)) - 1e0
+                            ELSE relevance
+                        END
+                        * LN(2e0) / LN(ideal_place + 1e0)
+                    ELSE 0e0
+                END
+            ),
+            0
+        )
+    END AS value,
+    CASE
+        WHEN SUM(relevant) = 0 THEN 'no relevant items'
+        WHEN $gain = 'exponential' AND MAX(relevance) > 1e3
+        THEN 'a relevance above 1000 has no exponential gain'
+    END AS note
+FROM ranked_items
 GROUP BY slice

@@ -92,7 +92,7 @@ def check_roles(roles: Mapping[str, object]) -> None:
             )
         if name == "where":
             check_text(value)
-        if name in ("score", "prediction", "value"):
+        if name in ("label", "score", "prediction", "value"):
             _check_models(name, value)
 
 
@@ -109,8 +109,9 @@ def _check_models(name: str, value: object) -> None:
     if not isinstance(value, Mapping):
         names = cast("list[str]", value) if _is_names(value) and value else ["a", "b"]
         shown = ", ".join(f"{each!r}: {each!r}" for each in names)
+        names = "labels" if name == "label" else "models"
         raise RequestError(
-            f"{name}={value!r} must be the name of a column, or a mapping of models to columns, "
+            f"{name}={value!r} must be the name of a column, or a mapping of {names} to columns, "
             f"such as {{{shown}}}"
         )
     for key, column in cast("Mapping[object, object]", value).items():

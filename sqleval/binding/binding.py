@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from sqleval.binding.label_keys import Labels
+from sqleval.binding.many_labels import ManyLabels
 from sqleval.binding.model_columns import merge_models
 from sqleval.catalog.roles import list_further
 from sqleval.catalog.tasks import TASKS, TaskFacts
@@ -133,6 +134,8 @@ class Binding:
     classes : tuple of (Scalar, Column)
         For a multi-class task, each class and its score column; with ``models``, a column that
         stands for the columns of all models (see `model_columns.merge_columns`).
+    many : ManyLabels or None
+        The names of the labels, if the relation has a row per label of each row.
     positive_as_written : str
         The positive value in messages. Statements are also cached by this text, because 1 and True
         are equal in Python, but differ in SQL.
@@ -178,6 +181,7 @@ class Binding:
     predictions: tuple[Column, ...] = ()
     thresholds: tuple[float, ...] = ()
     classes: tuple[tuple[Scalar, Column], ...] = ()
+    many: ManyLabels | None = None
     positive: Scalar | None = None
     positive_as_written: str = ""
     threshold: float | None = None
@@ -264,6 +268,13 @@ class Binding:
     def folds(self) -> tuple[str, ...]:
         """The reserved names of the columns of ``over``."""
         return tuple(f"fold_{i}" for i, _ in enumerate(self.over, start=1))
+
+    @property
+    def label_keys(self) -> Mapping[str, Column]:
+        """The keys ``label_key`` and ``query`` of rows of many labels: the label, and the row."""
+        if self.many is None:
+            return {}
+        return {"label_key": self.many.label} | ({"query": self.many.row} if self.many.row else {})
 
     @property
     def facts(self) -> TaskFacts:
@@ -371,6 +382,7 @@ def list_columns_read(binding: Binding) -> tuple[list[str], list[str]]:
         keys += [binding.period.column.name] if binding.period else []
         fixed = ["n", "used", *(("score_low", "score_high") if binding.state.bits else ())]
         roles = [role for role, _ in binding.roles]
+        roles += [column.name for column in binding.label_keys.values()]
         return list(dict.fromkeys([*keys, *roles, *fixed, *binding.state.columns])), []
     joined_roles = binding.labels.roles if binding.labels else frozenset[str]()
     on = binding.labels.on if binding.labels else ()
@@ -381,6 +393,7 @@ def list_columns_read(binding: Binding) -> tuple[list[str], list[str]]:
         c.name for role, c in binding.roles if role not in joined_roles and role not in derived
     ]
     names += [column.name for column in binding.mapped_columns]
+    names += [column.name for column in binding.label_keys.values()]
     names += [binding.period.column.name] if binding.period else []
     label_names = [column.name for role, column in binding.roles if role in joined_roles]
     source_columns = dict.fromkeys([*names, *binding.where_columns, *on])

@@ -1,7 +1,10 @@
 """Describes the join of a source with its late labels."""
 
+from __future__ import annotations
+
 from typing import NamedTuple
 
+from sqleval.binding.many_labels import LABEL
 from sqleval.common.columns import Column
 from sqleval.sources.order import PLACE
 
@@ -39,4 +42,10 @@ class Labels(NamedTuple):
     @property
     def shown(self) -> str:
         """The argument ``on=`` as it is written."""
-        return repr(self.on[0] if len(self.on) == 1 else [*self.on])
+        on = [name for name in self.on if name != LABEL]
+        return repr(on[0] if len(on) == 1 else on)
+
+    @property
+    def of_rows(self) -> Labels:
+        """The join without the label's name, which is a key where rows have many labels."""
+        return self._replace(pairs=tuple(pair for pair in self.pairs if pair[0].name != LABEL))

@@ -12,9 +12,10 @@ from sqleval.common.names import find_nearest
 from sqleval.errors import RequestError
 
 #: The keys of ``long=``: what the rows of a case differ by.
-KEYS = ("model", "class")
+KEYS = ("model", "class", "label")
 #: Keys of shapes whose tasks do not exist.
-_UNKNOWN_TASKS = ("label", "level", "quantile", "horizon")
+_UNKNOWN_TASKS = ("level", "quantile", "horizon")
+_POSSIBLE = "possible are 'model', 'class' and 'label'"
 #: Types whose values can be compared, so that the rows of a case must agree.
 PLAIN_KINDS = frozenset({
     "boolean", "integer", "hugeint", "decimal", "float32", "float64", "text", "enum", "uuid",
@@ -30,11 +31,12 @@ class LongRows(NamedTuple):
     cases : tuple of Column
         The columns of ``key=``, which name a case.
     divided : mapping of str to Column
-        The columns of ``long=``: the model, the class, or both.
+        The columns of ``long=``: the model, the class or label, or both.
     values : mapping of str to Column
-        The score, the prediction and the value of a row, as far as they are bound.
+        The score, the prediction and the value of a row, as far as they are bound; if a case has
+        many labels, also whether it has the label of a row.
     label : Column or None
-        The label; None if another source has it.
+        The label; None if another source has it, or a case has many.
     """
 
     cases: tuple[Column, ...]
@@ -47,6 +49,8 @@ class LongRows(NamedTuple):
         """The keys of ``long=`` by which each value is divided; only scores are by class."""
         of_model = ("model",) if "model" in self.divided else ()
         keys = {"score": tuple(self.divided), "prediction": of_model, "value": of_model}
+        if "label" in self.divided:
+            keys |= {"prediction": tuple(self.divided), "label": ("label",)}
         return {role: keys[role] for role in self.values if keys[role]}
 
     @property
@@ -75,10 +79,12 @@ def parse_long(
             f"long= names classes, whose task is multiclass (--task multiclass), and task={task!r} "
             "is given"
         )
+    if "label" in long:
+        _check_labels(long, roles, has_late_label=has_late_label)
     if roles.get("counts") is not None or roles.get("role") is not None:
         raise RequestError("long= goes without counts= and role=: a case is one row")
     values: dict[str, Column] = {}
-    for role in ("score", "prediction", "value"):
+    for role in ("score", "prediction", "value", *(("label",) if "label" in long else ())):
         named = roles.get(role)
         if isinstance(named, Mapping):
             raise RequestError(
@@ -96,7 +102,7 @@ def parse_long(
     divided = {
         name: find_column(columns, long[name], "long", about) for name in KEYS if name in long
     }
-    late = has_late_label or roles.get("label") is None
+    late = has_late_label or roles.get("label") is None or "label" in long
     label = None if late else find_column(columns, roles["label"], "label", about)
     cases = tuple(find_column(columns, name, "key", about) for name in names)
     used = [*cases, *divided.values(), *values.values(), *([label] if label else [])]
@@ -109,26 +115,42 @@ def parse_long(
     return LongRows(cases, divided, values, label)
 
 
+def _check_labels(
+    long: Mapping[str, str], roles: Mapping[str, Any], *, has_late_label: bool
+) -> None:
+    """Raise `RequestError` unless rows of one label each have what many labels need."""
+    task = roles.get("task")
+    if "class" in long or (task is not None and not TASKS[task].has_many_labels):
+        raise RequestError(
+            "long= names labels, whose task is multilabel (--task multilabel), and "
+            + ("a class" if "class" in long else f"task={task!r} is given")
+        )
+    if has_late_label:
+        raise RequestError(
+            "long={'label': ...} reads the labels beside the scores: join labels= to the rows "
+            "before, as with query= (--query)"
+        )
+    if not isinstance(roles.get("label"), str):
+        raise RequestError(
+            "long={'label': ...} needs label=, the column that is 1 in the row of a label that the "
+            "case has, and 0 in its other rows"
+        )
+
+
 def check_long(long: object, key: object) -> None:
     """Raise `RequestError` unless ``long=`` names columns of its keys, and ``key=`` the case."""
     named = cast("Mapping[object, object]", long if isinstance(long, Mapping) else {})
     if not named:
         lone = f"key={key!r} names the cases of long rows: " if long is None else ""
         raise RequestError(
-            f"{lone}long={long!r} must map 'model', 'class' or both to a column, such as "
+            f"{lone}long={long!r} must map 'model', 'class' or 'label' to a column, such as "
             "long={'model': 'system'} (--long model=COLUMN)"
         )
     for name, column in named.items():
         if str(name).rstrip("s") in _UNKNOWN_TASKS:
-            raise RequestError(
-                f"long= names {name!r}, whose task does not exist yet; possible are 'model' and "
-                "'class'"
-            )
+            raise RequestError(f"long= names {name!r}, whose task does not exist yet; {_POSSIBLE}")
         if name not in KEYS:
-            raise RequestError(
-                f"long= names {name!r}{find_nearest(str(name), KEYS)}; possible are 'model' and "
-                "'class'"
-            )
+            raise RequestError(f"long= names {name!r}{find_nearest(str(name), KEYS)}; {_POSSIBLE}")
         if not isinstance(column, str):
             raise RequestError(f"long= maps {name!r} to {column!r}, which is not a column name")
     if not key:

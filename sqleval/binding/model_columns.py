@@ -189,7 +189,9 @@ def has_classes_of_models(score: object) -> bool:
     return any(isinstance(value, Mapping) for value in by_name.values())
 
 
-def nest_classes(columns: Mapping[str, str]) -> Mapping[str, str] | Mapping[str, dict[str, str]]:
+def nest_classes(
+    columns: Mapping[str, str], role: str = "score"
+) -> Mapping[str, str] | Mapping[str, dict[str, str]]:
     """Nest columns named MODEL.CLASS by model and class; return other columns unchanged.
 
     The names are split if two models have at least two classes each and share one. The last dot
@@ -213,8 +215,8 @@ def nest_classes(columns: Mapping[str, str]) -> Mapping[str, str] | Mapping[str,
         return columns
     if alone := [name for name in columns if not name.rpartition(".")[0]]:
         raise RequestError(
-            f"--score {alone[0]}={columns[alone[0]]} names no model, and others are MODEL.CLASS: "
-            f"each needs both, as in --score {next(iter(nested))}.CLASS=COLUMN"
+            f"--{role} {alone[0]}={columns[alone[0]]} names no model, and others are MODEL.CLASS: "
+            f"each needs both, as in --{role} {next(iter(nested))}.CLASS=COLUMN"
         )
     return nested
 

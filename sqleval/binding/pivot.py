@@ -164,9 +164,10 @@ def _nest(
     rows: LongRows, keys: Sequence[str], names: Mapping[tuple[str, ...], str]
 ) -> dict[Any, Any]:
     """Return columns by model, by class, or by model and class, as `scan` takes them."""
-    if "class" not in keys:
+    of_class = next((key for key in ("class", "label") if key in keys), None)
+    if of_class is None:
         return {model: name for (model,), name in names.items()}
-    is_whole = is_integer(rows.divided["class"].type)
+    is_whole = is_integer(rows.divided[of_class].type)
     nested: dict[Any, dict[Scalar, str]] = {}
     for (*model, text), name in names.items():
         nested.setdefault(tuple(model), {})[int(text) if is_whole else text] = name

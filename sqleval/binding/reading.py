@@ -17,6 +17,8 @@ from sqleval.errors import RequestError
 
 #: The columns of several models or classes, by name.
 Mapped = Sequence[tuple[Scalar, Column]]
+#: With more different values than this, whole numbers may be amounts instead of classes.
+MOST_CLASSES = 50
 #: Returns the first values of columns, each with the role that it plays.
 Look = Callable[[Sequence[tuple[str, Column]]], Sequence[Sequence[object]]]
 
@@ -32,6 +34,8 @@ class Reading(NamedTuple):
         Whether it was inferred from values, so that other rows may contradict it.
     is_settled : bool
         Whether the values decide; False if there are fewer than two different ones.
+    other : str or None
+        Another task that the values would fit; None if there is none.
     notice : str
         A remark for the user, usually empty.
     """
@@ -39,6 +43,7 @@ class Reading(NamedTuple):
     task: Task
     is_inferred: bool = False
     is_settled: bool = True
+    other: Task | None = None
     notice: str = ""
 
 
@@ -139,30 +144,45 @@ def _list_class_columns(
 def _read_values(kinds: set[Kind], values: Sequence[object]) -> Reading:
     """Infer the task from the kinds and the first values of labels and predictions."""
     is_settled = len({str(value) for value in values}) > 1
-    task, notice = _choose_task(kinds, values)
-    return Reading(task, is_inferred=True, is_settled=is_settled, notice=notice)
+    task, other, notice = _choose_task(kinds, values)
+    return Reading(task, is_inferred=True, is_settled=is_settled, other=other, notice=notice)
 
 
-def _choose_task(kinds: set[Kind], values: Sequence[object]) -> tuple[Task, str]:
-    """Choose the task from kinds and values; also return a remark for the user."""
+#: Remarks on an inferred task whose values would fit another.
+_AS_NUMBERS = (
+    "whole numbers of a floating type are evaluated as a regression; task='multiclass' "
+    "(--task multiclass) takes them as classes"
+)
+_AS_CLASSES = (
+    f"more than {MOST_CLASSES} different whole numbers are evaluated as classes; if they are "
+    "amounts, task='regression' (--task regression) evaluates their errors"
+)
+
+
+def _choose_task(kinds: set[Kind], values: Sequence[object]) -> tuple[Task, Task | None, str]:
+    """Return the task of kinds and values, another one that they would fit, and a remark on it."""
     if "boolean" in kinds and not kinds & NUMBERS:
         spelled = all(parse_truth_value(value) is not None for value in values)
-        return ("binary" if spelled else "multiclass"), ""
+        return ("binary" if spelled else "multiclass"), None, ""
     numbers = [parse_number(value) for value in values]
     if numbers and all(number in (0, 1) for number in numbers):
-        return "binary", ""
+        return "binary", None, ""
     if kinds & TEXTS:
-        return "multiclass", ""
+        return "multiclass", None, ""
     if "boolean" in kinds:
-        return "binary", ""
+        return "binary", None, ""
     is_whole = all(
         number is not None and number == number.to_integral_value() for number in numbers
     )
-    if kinds & WHOLE:
-        return ("multiclass" if is_whole else "regression"), ""
-    notice = "whole numbers of a floating type are evaluated as a regression"
-    notice += "; task='multiclass' (--task multiclass) takes them as classes"
-    return "regression", notice if numbers and is_whole else ""
+    if not kinds & WHOLE:
+        if numbers and is_whole:
+            return "regression", "multiclass", _AS_NUMBERS
+        return "regression", None, ""
+    if not is_whole:
+        return "regression", None, ""
+    if len({*numbers}) > MOST_CLASSES:
+        return "multiclass", "regression", _AS_CLASSES
+    return "multiclass", None, ""
 
 
 def read_drift_task(

@@ -12,6 +12,7 @@ from sqleval.binding.key_sets import parse_sets
 from sqleval.binding.label_keys import Labels
 from sqleval.binding.late_labels import find_roles, unify_added_keys
 from sqleval.binding.lookup import Columns, find_column, list_unique_names
+from sqleval.binding.many_labels import ManyLabels
 from sqleval.binding.model_columns import (
     ModelColumns,
     Named,
@@ -38,6 +39,8 @@ LookAt = Callable[
     [Labels | None, str | None, Sequence[str], Sequence[tuple[str, Column]]],
     Sequence[Sequence[object]],
 ]
+
+_DECIDED = "threshold= cannot change a prediction= that is given"
 
 
 def _find_cells(
@@ -168,12 +171,25 @@ def _find_thresholds(
             raise RequestError(f"threshold= maps {name!r} to {value!r}, which is not a number")
         check_threshold(value)
     if prediction is not None:
-        raise RequestError("threshold= cannot change a prediction= that is given")
+        raise RequestError(_DECIDED)
     return None, order_by_model("threshold", threshold, columns)
 
 
-def _check_decisions(task: str, columns: ModelColumns, thresholds: Sequence[float]) -> None:
-    """Raise unless the task takes the predictions or thresholds of several models."""
+def _check_decisions(
+    task: str,
+    columns: ModelColumns,
+    prediction: Named,
+    threshold: float | None,
+    thresholds: Sequence[float],
+) -> None:
+    """Raise unless the task takes the predictions of several models, or the thresholds."""
+    if threshold is not None and not TASKS[task].has_two_classes:
+        raise RequestError(
+            f"threshold={threshold!r} (--threshold) decides between two classes, and the task is "
+            f"{task}: leave it out"
+        )
+    if threshold is not None and prediction is not None:
+        raise RequestError(_DECIDED)
     if thresholds and not TASKS[task].has_two_classes:
         raise RequestError(
             f"threshold= of each model is for two classes, and the task is {task}; predictions of "
@@ -210,6 +226,7 @@ def bind(
     weight: str | None = None,
     counts: str | Mapping[str, str] | None = None,
     qid: str | None = None,
+    item: str | None = None,
     by: str | Sequence[str] = (),
     sets: str | Sequence[Sequence[str]] | None = None,
     over: str | Sequence[str] = (),
@@ -224,12 +241,13 @@ def bind(
     on: str | Sequence[str] | None = None,
     expected: bool = False,
     look: LookAt | None = None,
+    many: ManyLabels | None = None,
     **further: str | None,
 ) -> Binding:
     """Return the binding of a source; see `sqleval.scan` for the parameters.
 
     ``look`` returns the first values of columns, from which the task is inferred if types do not
-    decide.
+    decide. ``many`` has the names of the labels, if a row is one label of a row of many labels.
 
     Raises
     ------
@@ -252,7 +270,7 @@ def bind(
     threshold, thresholds = _find_thresholds(threshold, mapped, prediction)
     arguments = {
         "label": label, "score": score, "prediction": prediction, "value": value, "weight": weight,
-        "counts": counts, "qid": qid, "role": role, **further,
+        "counts": counts, "qid": qid, "item": item, "role": role, **further,
     }  # fmt: skip
     named = {each: arguments.get(facts.argument) for each, facts in ROLES.items()}
     single = {each: None if isinstance(name, Mapping) else name for each, name in named.items()}
@@ -265,7 +283,7 @@ def bind(
     sample = None if look is None else partial(look, joined, condition, read)
     task = _find_task_of_classes(task or ("binary" if cells else None), mapped)
     reading = read_task(task, roles, mapped.role, filled, positive, sample)
-    _check_decisions(reading.task, mapped, thresholds)
+    _check_decisions(reading.task, mapped, prediction, threshold, thresholds)
     values = unify_values(reading.task, roles, mapped.role, filled, positive, predicted)
     models, classes = arrange_columns(reading.task, mapped, values)
     keys, folds = list_unique_names(by, "by"), list_unique_names(over, "over")
@@ -283,6 +301,7 @@ def bind(
         predictions=tuple(values.predicted),
         thresholds=thresholds,
         classes=classes,
+        many=many,
         positive=values.positive,
         positive_as_written=values.positive_as_written,
         threshold=threshold,

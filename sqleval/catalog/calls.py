@@ -8,6 +8,8 @@ from sqleval.errors import RequestError
 #: Values that are written as names in lower case, as in SQL, YAML and headers. A threshold may be
 #: infinite.
 _VALUES = {"inf": inf, "true": True, "false": False, "none": None}
+#: Ends the name of a metric with a number of places, ``precision@10``.
+CUTOFF = "@"
 
 
 class _Values(ast.NodeTransformer):
@@ -19,7 +21,13 @@ class _Values(ast.NodeTransformer):
 
 
 def parse_call(text: str) -> tuple[str, dict[str, object]]:
-    """Parse ``name`` or ``name(key=literal, ...)``."""
+    """Parse ``name`` or ``name(key=literal, ...)``; ``@10`` after it is ``k=10``.
+
+    Examples
+    --------
+    >>> parse_call("map@10(normalize='k')") == parse_call("map(normalize='k')@10")
+    True
+    """
     advice = "write it as f1 or f_beta(beta=2)"
     if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise RequestError(f"{text!r} must be the name of a metric or a curve, as a text")
@@ -31,9 +39,14 @@ def parse_call(text: str) -> tuple[str, dict[str, object]]:
                 "(-m roc_auc -m log_loss)"
             )
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
-            is_known = isinstance(node.left, ast.Name) and node.left.id == "ndcg"
-            shown = ast.unparse(node.right) if is_known else "10"
-            advice = f"a parameter stands in brackets, as in ndcg(k={shown})"
+            advice = "a number of places follows @, as in ndcg@10 or ndcg@10(empty=0)"
+            call, places = node.left, node.right
+            if isinstance(places, ast.Call) and isinstance(call, ast.Name):
+                call, places = ast.Call(call, places.args, places.keywords), places.func
+            name, values = parse_call(ast.unparse(call))
+            k = ast.literal_eval(places)
+            if type(k) is int and "k" not in values and CUTOFF not in name:
+                return name + CUTOFF, {**values, "k": k}
         if isinstance(node, ast.Name):
             return node.id, {}
         if (

@@ -28,8 +28,12 @@ from sqleval.catalog.header import (
 from sqleval.catalog.parameters import Param
 from sqleval.catalog.queries import may_repeat_slices
 from sqleval.catalog.relations import CONTRACT, list_contract_columns
+from sqleval.catalog.row_means import split_metric
 from sqleval.common.names import find_nearest
 from sqleval.errors import LoadError, RequestError
+
+#: The files of the mean of a value by row, and of its standard error.
+_MEAN, _MEAN_ERROR = "row_mean", "row_mean_error"
 
 
 class Catalogue:
@@ -60,6 +64,8 @@ class Catalogue:
         self.folders = tuple(map(Path, folders))
         self._paths = _map_paths(self.folders)
         self._relations: dict[Path, Relation] = {}
+        #: The steps with the rows of metrics that are means, by name: `row_means.split_metric`.
+        self._rows: dict[str, list[Relation]] = {}
         # Caches: one statement looks these up hundreds of times.
         self._files: dict[str, tuple[Relation, ...]] = {}
         self._chosen: dict[tuple[str, frozenset[str], bool], Relation | None] = {}
@@ -108,10 +114,12 @@ class Catalogue:
 
     def find(self, name: str) -> str | None:
         """Return the name of the file that a name or an alias stands for; None if unknown."""
-        return name if name in self._paths else self.aliases.get(name)
+        return name if name in self._paths or name in self._rows else self.aliases.get(name)
 
     def files(self, name: str) -> tuple[Relation, ...]:
         """Return the file called ``name`` and its twins; () for an unknown name."""
+        if name in self._rows:
+            return tuple(self._rows[name])
         if name not in self._files:
             paths = (path for path in self._paths.get(name, ()) if not find_column_word(path))
             files = tuple(self._load(path) for path in paths)
@@ -145,6 +153,8 @@ class Catalogue:
         if full_name is None or full_name in CONTRACT:
             near = find_nearest(name, {*self._paths, *self.aliases})
             raise RequestError(f"no metric called {name!r}{near}")
+        if full_name in self._rows:
+            return self._rows[full_name][0]
         return self._load(self._paths[full_name][0])
 
     def describe_kind(self, name: str) -> str:
@@ -256,7 +266,10 @@ class Catalogue:
     def _load(self, path: Path) -> Relation:
         if path not in self._relations:
             relation = read_file(path, self._paths)
-            if path.name.count(".") == 1:
+            if relation.kind == "row metric":
+                relation, rows = split_metric(relation, self.get(_MEAN), self.get(_MEAN_ERROR))
+                self._rows.setdefault(rows.name, []).append(rows)
+            elif path.name.count(".") == 1:
                 relation = add_parts(relation, list(map(self._load, self._list_parts(path))))
             self._relations[path] = relation
         return self._relations[path]

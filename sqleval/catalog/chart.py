@@ -6,7 +6,10 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 #: The kinds of charts: a line in the unit square, or a special drawing.
-KINDS = ("line", "calibration", "ks", "cost_curve", "cost_lines", "gain_table", "matrix")
+KINDS = (
+    "line", "calibration", "ks", "cost_curve", "cost_lines", "gain_table", "matrix", "errors",
+    "error_shares", "histogram", "predicted_vs_actual", "residuals",
+)  # fmt: skip
 
 
 class Chart(NamedTuple):
@@ -38,6 +41,8 @@ class Chart(NamedTuple):
         The label and the name of the metric shown beside a series; empty without one.
     facts : mapping of str to str
         Further metrics in the picture, by their role there.
+    undefined : str
+        Why the curve may have no point, unless the metric beside it says why.
     """
 
     curve: str
@@ -53,6 +58,7 @@ class Chart(NamedTuple):
     columns: tuple[str, ...] = ()
     metric: tuple[str, ...] = ()
     facts: Mapping[str, str] = {}
+    undefined: str = ""
 
     @property
     def needed(self) -> tuple[str, ...]:

@@ -1,6 +1,6 @@
 """Reads a SQL file and checks its header, columns and relations against the contract."""
 
-from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -21,6 +21,7 @@ from sqleval.catalog.header import (
     read_repeat,
     read_text,
 )
+from sqleval.catalog.intervals import find_interval
 from sqleval.catalog.parameters import LEVEL, Param, read_parameters
 from sqleval.catalog.queries import (
     find_tables,
@@ -39,7 +40,8 @@ from sqleval.catalog.tasks import TASKS, find_tasks
 from sqleval.common.names import find_nearest
 from sqleval.dialects import portable
 
-Kind = Literal["metric", "columns", "mergeable", "step", "curve", "split"]
+#: The kind ``row metric`` is that of a file before `row_means` makes a metric of it.
+Kind = Literal["metric", "row metric", "columns", "mergeable", "step", "curve", "split"]
 
 #: The sums of squared weights that go with ``successes`` and ``trials``.
 SQUARES = ("squared_successes", "squared_trials")
@@ -54,13 +56,6 @@ def list_interval_columns() -> tuple[str, ...]:
     """
     needed = [column for columns in INTERVALS.values() for column in columns]
     return (*dict.fromkeys(needed), *SQUARES, "support", "degrees", "kurtosis")
-
-
-def find_interval(columns: Container[str], header: Mapping[str, Any]) -> str | None:
-    """Return the method of a metric's interval, by its header or columns; None without one."""
-    named = header.get("interval")
-    methods = [str(named)] if named else [*INTERVALS]
-    return next((m for m in methods if all(name in columns for name in INTERVALS[m])), None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,10 +122,27 @@ class Relation:
         """Whether it is computed per class if there are several classes."""
         return self.task == "two classes"
 
+    def takes_average(self, task: str) -> bool:
+        """Whether it is computed per class or label of a task, and averaged."""
+        facts = TASKS[task]
+        is_per_label = facts.has_many_labels and task in self.tasks and not self.is_per_row
+        return is_per_label or (facts.has_several_classes and self.is_per_class)
+
+    @property
+    def is_per_row(self) -> bool:
+        """Whether it is computed per row of many labels, and averaged over rows."""
+        return bool(self.tasks) and all(TASKS[task].has_many_labels for task in self.tasks)
+
     @property
     def has_queries(self) -> bool:
-        """Whether it is computed per query, as a metric of a ranking."""
-        return any(TASKS[task].has_queries for task in self.tasks)
+        """Whether it is computed per query, as most metrics of a ranking."""
+        is_ranking = any(TASKS[task].has_queries for task in self.tasks)
+        return is_ranking and not self.is_of_all_queries
+
+    @property
+    def is_of_all_queries(self) -> bool:
+        """Whether it is one value of all queries, instead of a mean of their values."""
+        return self.header.get("across") == "query"
 
     @property
     def has_values(self) -> bool:
@@ -194,8 +206,10 @@ def _find_kind(
 ) -> Kind:
     if find_column_word(path):
         return "columns"
-    if "value" in columns:
+    if "value" in columns and find_home(path).name != "base":
         return "metric"
+    if "row_value" in columns and "task" in header:
+        return "row metric"
     if "task" in header or path.parent.name == "curve":
         return "curve"
     if path.parent.name == "split" and "role" in columns:
@@ -210,10 +224,13 @@ def _check_metric(
     line = _find_line(text, query)
     if not isinstance(query, exp.Select):
         raise make_error(path, line, "a metric is one SELECT, not a UNION")
-    if node := find_text(query, "value"):
-        message = f"the column 'value' is a number, not the text {node.sql(comments=False)[:60]}"
+    value = "row_value" if "row_value" in columns else "value"
+    if node := find_text(query, value):
+        message = f"the column {value!r} is a number, not the text {node.sql(comments=False)[:60]}"
         raise make_error(path, _find_line(text, node), message)
     meanings = ("slice", "value", "note", "low", "high", *list_interval_columns())
+    if value == "row_value":
+        meanings = ("slice", value, "note")
     for name in columns:
         if name not in meanings:
             near = find_nearest(name, meanings) or f"; it returns some of {', '.join(meanings)}"
@@ -222,7 +239,8 @@ def _check_metric(
         raise make_error(path, line, "bounds are two columns, low and high")
     partial = [name for name in list_interval_columns() if name in columns]
     if partial and find_interval(columns, header) is None:
-        needed = "; or ".join(" and ".join(names) for names in dict.fromkeys(INTERVALS.values()))
+        each = dict.fromkeys(names for names in INTERVALS.values() if names)
+        needed = "; or ".join(" and ".join(names) for names in each)
         message = f"an interval needs {needed}; the file has {', '.join(partial)} alone"
         raise make_error(path, line, message)
 
@@ -235,6 +253,14 @@ def _check_relations(path: Path, text: str, query: exp.Query, names: Collection[
             reads = "a file reads predictions, or another file by its name"
             message = f"unknown relation {name!r}{near or ''}; {reads}"
             raise make_error(path, _find_line(text, table), message)
+
+
+def _check_same(path: Path, text: str, same: object, names: Collection[str]) -> None:
+    """Raise if ``same_as`` names no file."""
+    if same is not None and same not in names:
+        near = find_nearest(str(same), names)
+        message = f"same_as must be the name of a metric, not {same!r}{near or ''}"
+        raise make_error(path, find_key_line(text, "same_as"), message)
 
 
 def _check_parameters(
@@ -300,7 +326,7 @@ def _check_output(
             raise make_error(path, _find_line(text, item), message)
 
 
-def read_file(path: Path, relations: Iterable[str]) -> Relation:
+def read_file(path: Path, relations: Collection[str]) -> Relation:
     """Read and check one file; it may read these ``relations`` and the contract's.
 
     Raises
@@ -319,7 +345,7 @@ def read_file(path: Path, relations: Iterable[str]) -> Relation:
     check_header(path, text, header, kind)
     parse_aliases(path, text, header)
     _check_output(path, text, kind, query, columns)
-    if kind in ("metric", "columns"):
+    if kind in ("metric", "row metric", "columns"):
         _check_metric(path, text, header, query, columns)
     declared = read_parameters(path, text, header)
     if kind == "columns":
@@ -333,6 +359,7 @@ def read_file(path: Path, relations: Iterable[str]) -> Relation:
             message = f"{name!r} is a text: write types: {{{name}: text}} in the header"
             raise make_error(path, _find_line(text, node), message)
     when = _parse_conditions(path, header)
+    _check_same(path, text, header.get("same_as"), relations)
     _check_relations(path, text, query, {*relations, *CONTRACT, *table_params})
     for node in query.walk():
         # Only the errors above need positions in the text; without them a copy is twice as fast.

@@ -7,7 +7,7 @@ from sqlglot import exp
 
 from sqleval.catalog.contract import Relation
 from sqleval.catalog.header import COLUMN_FILES, find_column_word, find_word_line, make_error
-from sqleval.catalog.queries import list_columns, list_needs, list_reads
+from sqleval.catalog.queries import list_columns, list_needs, list_reads, list_uses
 
 
 def add_parts(metric: Relation, parts: Sequence[Relation]) -> Relation:
@@ -40,20 +40,27 @@ def fuse(metric: Relation, conditions: Container[str]) -> Relation:
     with further columns.
     """
     words = {word for word, (condition, _) in COLUMN_FILES.items() if condition in conditions}
-    parts = tuple(part for part in metric.parts if find_column_word(part.path) in words)
+    parts = tuple(
+        part
+        for part in metric.parts
+        if find_column_word(part.path) in words
+        and not ("binned" in conditions and "unbinned" in part.header)
+    )
     query = metric.query
     for part in parts:
         items = {item.alias_or_name: item for item in (*query.selects, *part.query.selects)}
         query = part.query.copy()
         query.set("expressions", [item.copy() for item in items.values()])
     reads, tables = list_reads(query, metric.params)
+    ctes = {cte.alias for cte in query.find_all(exp.CTE)}
     return replace(
         metric,
         query=query,
         columns=list_columns(query),
         reads=reads,
         tables=tables,
-        needs=list_needs(query, {cte.alias for cte in query.find_all(exp.CTE)}),
+        needs=list_needs(query, ctes),
+        uses=list_uses(query, {*ctes, *tables}),
         parts=parts,
     )
 
@@ -83,12 +90,16 @@ def _check_part(part: Relation, before: Sequence[Relation]) -> None:
             message = f"FROM needs the column {lost[0]!r}, which the metric reads"
             raise make_error(part.path, line, message)
     elif read and not part.query.args.get("joins") and _frame(part) != _frame(metric):
-        message = f"FROM, WHERE and GROUP BY must be as in {metric.path.name}"
+        message = f"WHERE and GROUP BY must be as in {metric.path.name}"
         raise make_error(part.path, line, message)
 
 
 def _frame(relation: Relation) -> str:
-    """Return a query without its columns."""
+    """Return a query without its columns and the name of the relation that it reads.
+
+    A column file may read another relation with the same columns; `Catalogue` checks that.
+    """
     query = relation.query.copy()
     query.set("expressions", [exp.Star()])
+    query.args["from_"].this.set("this", exp.to_identifier("relation"))
     return query.sql(comments=False)

@@ -21,7 +21,7 @@ HEADER_KEYS = {
     "summary", "formula", "direction", "range", "domain", "params", "reference", "weights",
     "cost", "since", "when", "interval", "order", "across", "means", "centres", "variances",
     "unbinned", "bound", "units", "task", "types", "aliases", "band", "test", "scale",
-    "expectation", "no_information", "chart", "repeat", "version",
+    "expectation", "no_information", "chart", "repeat", "version", "same_as",
 }  # fmt: skip
 #: The conditions that a twin may name in ``when`` (or as its second suffix), and their meaning.
 CONDITIONS: Mapping[str, str] = {
@@ -32,6 +32,7 @@ CONDITIONS: Mapping[str, str] = {
     "thresholded": "the prediction is the score at a threshold",
     "multiclass": "the task is multi-class",
     "unscored": "the task is multi-class, and classes have no scores",
+    "many_labels": "each label of rows of many labels is evaluated by itself",
     "one_vs_rest": "one class is judged against the others",
     "one_vs_one": "one class is judged against one other",
     "binned": "scores are binned",
@@ -50,7 +51,7 @@ COLUMN_FILES: Mapping[str, tuple[str, tuple[str, ...]]] = {
 }
 
 #: Keys that a file may aggregate over: its ``slice`` then lacks this key of the relation it reads.
-ACROSS = ("matrices", "model")
+ACROSS = ("matrices", "model", "query")
 
 #: Measures of the uncertainty that a bin causes; the steps are ``refined_bins_by_pairs`` and so on.
 BOUNDS = ("pairs", "precision", "distance")
@@ -60,7 +61,8 @@ BOUNDS = ("pairs", "precision", "distance")
 VARIANCE, CENTRE = "_variance", "_centre"
 
 #: The methods of intervals, and the columns from which each is computed. A metric has the method
-#: that its header names, or else the first one whose columns it returns.
+#: that its header names, or else the first one whose columns it returns. With ``none`` in its
+#: header it has no interval, not even from the bootstrap.
 INTERVALS: Mapping[str, tuple[str, ...]] = {
     "wilson": ("successes", "trials"),
     "wilson of the prevalence": ("positives", "trials"),
@@ -68,6 +70,7 @@ INTERVALS: Mapping[str, tuple[str, ...]] = {
     "order statistics": ("lower", "upper"),
     "normal": ("stderr",),
     "delta": ("stderr",),
+    "none": (),
 }
 #: The tests of a difference of two models that a header may name: for areas under ROC curves, and
 #: for rates of right rows. A mean of row losses needs no key.
@@ -215,7 +218,7 @@ _FORMS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
 
 def check_header(path: Path, text: str, header: Mapping[str, Any], kind: str) -> None:
     """Raise if the header lacks a key that its kind needs, or a value is not allowed."""
-    missing = sorted(_REQUIRED.get(kind, {"summary"}) - header.keys())
+    missing = sorted(_REQUIRED.get(kind.removeprefix("row "), {"summary"}) - header.keys())
     if missing:
         values = {**_VALUES, "range": ("such as 0 .. 1",)}
         allowed = {key: f" ({', '.join(values[key])})" if key in values else "" for key in missing}

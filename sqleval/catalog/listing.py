@@ -1,12 +1,14 @@
 """Lists the catalogue as a table: one row per metric, from its header and its SQL."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from sqleval.catalog.catalogue import Catalogue, builtin
 from sqleval.catalog.contract import Relation
+from sqleval.catalog.intervals import name_interval
+from sqleval.catalog.tasks import list_groups, name_group
 from sqleval.common.visible import escape_html
 
 
@@ -17,6 +19,7 @@ def describe(relation: Relation, catalogue: Catalogue | None = None) -> dict[str
     header = relation.header
     return {
         "name": relation.name,
+        "task": name_group(relation.task),
         "family": relation.family,
         "kind": relation.kind,
         "summary": header["summary"],
@@ -30,6 +33,7 @@ def describe(relation: Relation, catalogue: Catalogue | None = None) -> dict[str
         "undefined": "; ".join(relation.notes),
         "reference": header.get("reference"),
         "aliases": ", ".join(header.get("aliases") or ()),
+        "same_as": header.get("same_as"),
         "cost": header.get("cost"),
         "since": header.get("since"),
         "needs": ", ".join(catalogue.closure(relation.name)) or "predictions",
@@ -37,16 +41,48 @@ def describe(relation: Relation, catalogue: Catalogue | None = None) -> dict[str
 
 
 def describe_interval(relation: Relation, catalogue: Catalogue) -> str | None:
-    """Return the method of the interval that ``ci=`` gives for a metric."""
+    """Return the interval that ``ci=`` gives for a metric: a key of `REASONS`; None for a curve."""
+    if relation.kind != "metric":
+        return None
     file = catalogue.find_interval(relation.name)
-    if file is None:
-        return "normal, over queries" if relation.has_queries else None
-    return file.interval
+    if file is not None:
+        return name_interval(file.columns, file.header)
+    if relation.has_queries or relation.is_per_row:
+        return f"student, over {'queries' if relation.has_queries else 'rows'}"
+    return "none" if relation.is_sum else "bootstrap"
 
 
 def shorten_summary(summary: str) -> str:
     """Return a summary up to the first semicolon; ties and edge cases follow it."""
     return re.split(r";(?![^(]*\))", summary)[0]
+
+
+def group_by_task(
+    rows: Sequence[Mapping[str, Any]],
+) -> dict[str, list[Mapping[str, Any]]]:
+    """Return rows of the catalogue by task and family.
+
+    Rows that compute the same value as another one (``same_as``) are left out.
+
+    Parameters
+    ----------
+    rows : sequence of mapping
+        From `metrics`.
+
+    Returns
+    -------
+    dict of str to list of mapping
+        The rows below the titles ``binary``, ``binary: calibration`` ..., tasks in the order of
+        `TASKS`, the family with the name of the task before its others.
+    """
+    groups: dict[str, list[Mapping[str, Any]]] = {}
+    for group in list_groups():
+        chosen = [row for row in rows if row["task"] == group and not row["same_as"]]
+        families = {row["family"] for row in chosen}
+        for family in sorted(families, key=lambda name: (name != group, name)):
+            title = group if family == group else f"{group}: {family}"
+            groups[title] = [row for row in chosen if row["family"] == family]
+    return groups
 
 
 class Listing(list[dict[str, Any]]):
@@ -82,14 +118,15 @@ def metrics(sql: str | Path | None = None) -> Listing:
     Returns
     -------
     list of dict
-        Name, family, kind, summary, formula, direction, range, parameters and more. Consoles and
-        notebooks show the names and summaries.
+        Name, task, family, kind, summary, formula, direction, range, parameters and more. The
+        task is ``any classes`` for metrics of two or more classes. Consoles and notebooks show
+        the names and summaries.
 
     Examples
     --------
     >>> import sqleval
-    >>> [row["name"] for row in sqleval.metrics() if row["family"] == "regression"]
-    ['mae', 'mse', 'rmse']
+    >>> [row["name"] for row in sqleval.metrics() if row["family"] == "value"]
+    ['count', 'mean', 'median', 'quantile', 'share', 'sum']
     """
     catalogue = builtin() if sql is None else Catalogue(*builtin().folders, sql)
     return Listing(describe(each, catalogue) for each in catalogue.relations("metric", "curve"))

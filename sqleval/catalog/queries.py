@@ -23,7 +23,8 @@ def repeat_last_cte(query: exp.Query, times: int) -> None:
         return
     last = query.ctes[-1]
     source = next(table.name for table in last.find_all(exp.Table))
-    readers = [table for table in query.find_all(exp.Table) if table.parent_select is query]
+    tables = query.find_all(exp.Table)
+    readers = [table for table in tables if table.find_ancestor(exp.CTE) is None]
     before = last.alias
     for i in range(2, times + 1):
         again = last.copy()

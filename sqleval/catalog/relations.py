@@ -7,6 +7,8 @@ from sqleval.catalog.roles import list_columns
 #: The weight of a row, its sum of squared weights, and the number of rows that it stands for. A row
 #: of ``counts=`` stands for rows of weight 1, so that all three are the count.
 WEIGHTS = ("weight", "squares", "n_rows")
+#: The relation with a value of each row, of which a metric is the mean.
+ROW_VALUES = "row_values"
 #: The relations that the compiler writes, and the columns that files may read. ``predictions`` also
 #: has a column for each role.
 CONTRACT: Mapping[str, frozenset[str]] = {
@@ -18,6 +20,16 @@ CONTRACT: Mapping[str, frozenset[str]] = {
     # Score bins, from which the bins are chosen that are split into distinct scores.
     "coarse_bins": frozenset({"slice", "bin", "positives", "negatives"}),
     "class_scores": frozenset({"slice", "label", "class", "score", *WEIGHTS, "bucket"}),
+    # The rows of a metric that is a mean. With score bins, a row has the moments of a bin's values.
+    ROW_VALUES: frozenset(
+        {"slice", "row_value", "row_value_centre", "row_value_variance", "is_undefined", *WEIGHTS}
+    ),
+    "label_scores": frozenset(
+        {"slice", "label", "score", "top_score", "is_top", "higher", "tied", *WEIGHTS}
+    ),
+    "cumulative_scores": frozenset(
+        {"slice", "place", "n_classes", "reached", "is_reached", *WEIGHTS}
+    ),
     # The units that a split assigns: rows, or groups of rows. Their ``slice`` is their key.
     "units": frozenset({"slice", "text", "stratum", "members", "time"}),
     # All combinations of units that are left out together: the place of each unit.

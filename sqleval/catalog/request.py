@@ -4,18 +4,21 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from sqleval.catalog.calls import parse_call
+from sqleval.catalog.arguments import check_parameters
+from sqleval.catalog.calls import CUTOFF, parse_call
 from sqleval.catalog.catalogue import Catalogue, builtin
 from sqleval.catalog.contract import Relation
 from sqleval.catalog.header import parse_range
 from sqleval.catalog.parameters import format_value
-from sqleval.catalog.tasks import TASKS, TaskFacts
+from sqleval.catalog.tasks import TASKS, DefaultSet, TaskFacts
 from sqleval.common.names import find_nearest
 from sqleval.common.sql_text import Value
 from sqleval.errors import RequestError
 
 #: Averages over confusion matrices; another average may be a file called NAME_AVERAGE.
 AVERAGES = ("macro", "micro", "weighted")
+#: The average over the rows of many labels.
+SAMPLES = "samples"
 #: The reductions of the values over the keys of ``over=``, such as groups of customers: mean, mean
 #: weighted by rows, smallest, largest, largest minus smallest, smallest divided by largest, largest
 #: distance from the value of all rows, and area under the values over a numeric key.
@@ -23,10 +26,6 @@ REDUCTIONS = (
     "mean", "weighted_mean", "smallest", "largest", "difference", "ratio", "difference_to_all",
     "integral",
 )  # fmt: skip
-#: Metrics of rankings that have no file yet, and are spelled like other metrics.
-_TO_COME: Mapping[str, str] = dict.fromkeys(
-    ("map", "mrr"), "; it is a metric of rankings that does not exist yet; ndcg and ndcg(k=10) do"
-)
 #: The average of ``average=None``: one row per class.
 PER_CLASS = "none"
 #: One-vs-rest and one-vs-one: a confusion matrix per class, or per pair of classes.
@@ -50,7 +49,8 @@ class Request:
     multi_class : str
         ``ovr`` or ``ovo``.
     zero_division : float or None
-        The value that replaces an undefined one; None leaves it undefined.
+        The value that replaces an undefined one; None leaves it undefined. In a ranking it is
+        ``empty=``, the value of a query without relevant items.
     catalogue : Catalogue
         The catalogue that holds the metric's file.
     """
@@ -100,18 +100,29 @@ class Request:
         """Whether a metric of two classes is computed per class, or per pair of classes."""
         return self.average is not None and self.relation.is_per_class
 
+    @property
+    def is_per_row(self) -> bool:
+        """Whether it is computed per row of many labels, and averaged over rows."""
+        return self.average == SAMPLES or self.relation.is_per_row
+
     def depends_on(self, step: str) -> bool:
         """Whether the metric's file reads ``step``, directly or through others."""
         return self.catalogue.depends_on(self.name, step)
 
 
 def _split_scorer_name(name: str, catalogue: Catalogue) -> tuple[str, dict[str, object]]:
-    """Split scikit-learn's names (``f1_macro``, ``roc_auc_ovr_weighted``), and resolve aliases."""
+    """Split scikit-learn's names (``f1_macro``, ``roc_auc_ovr_weighted``), and resolve aliases.
+
+    ``precision@`` of ``precision@10`` is ``precision_at_k``, and ``ndcg@`` is ``ndcg``.
+    """
+    if name.endswith(CUTOFF):
+        stem = name.removesuffix(CUTOFF)
+        return catalogue.find(f"{stem}_at_k") or catalogue.find(stem) or stem, {}
     if full_name := catalogue.find(name):
         return full_name, {}
     options: dict[str, object] = {}
     stem, _, last = name.rpartition("_")
-    if last in AVERAGES:
+    if last in (*AVERAGES, SAMPLES):
         options["average"] = last
         name, (stem, _, last) = stem, stem.rpartition("_")
     if last in MULTI_CLASS:
@@ -125,7 +136,7 @@ def find_name(text: str, catalogue: Catalogue | None = None) -> str:
     catalogue = catalogue or builtin()
     full_name = parse_call(text)[0]
     name = _split_scorer_name(full_name, catalogue)[0]
-    return name if name in catalogue.names else full_name
+    return name if name in catalogue.names else full_name.removesuffix(CUTOFF)
 
 
 def find_direction(text: str, catalogue: Catalogue | None = None) -> str:
@@ -140,10 +151,8 @@ def _get_metric(name: str, catalogue: Catalogue) -> Relation:
         metrics = {each.name for each in catalogue.relations("metric")}
         names = metrics | {alias for alias, file in catalogue.aliases.items() if file in metrics}
         kind = catalogue.describe_kind(name) if relation else ""
-        near = (
-            _TO_COME.get(name)
-            or find_nearest(name, names)
-            or ("; `sqleval list` shows them all, and --sql FOLDER (sql: in a job) adds your own")
+        near = find_nearest(name, names) or (
+            "; `sqleval list` shows them all, and --sql FOLDER (sql: in a job) adds your own"
         )
         raise RequestError(f"no metric called {name!r}{kind}{near}")
     return relation
@@ -157,13 +166,9 @@ def _check_choice(name: str, option: str, value: object, allowed: tuple[object, 
 
 
 def parse(
-    text: str,
-    task: str,
-    *,
-    named: bool = True,
-    folds: bool = False,
+    text: str, task: str, *, named: bool = True, folds: bool = False,
     catalogue: Catalogue | None = None,
-) -> Request:
+) -> Request:  # fmt: skip
     """Parse a request, and check it against the catalogue and the task.
 
     Parameters
@@ -186,7 +191,10 @@ def parse(
     """
     catalogue = catalogue or builtin()
     full_name, values = parse_call(text)
+    if TASKS[task].has_queries and f"{full_name}_at_k" in catalogue.names:
+        full_name += CUTOFF  # precision is a metric of two classes
     name, options = _split_scorer_name(full_name, catalogue)
+    full_name = full_name.removesuffix(CUTOFF)
     relation = _get_metric(name if name in catalogue.names else full_name, catalogue)
     values = options | values
     average = values.pop("average", "")
@@ -195,7 +203,10 @@ def parse(
     zero_division = values.pop("zero_division", None)
     if zero_division is not None:
         zero_division = float(_check_choice(name, "zero_division", zero_division, (0, 1)))
-    if average and average not in (*AVERAGES, PER_CLASS):
+    if relation.has_queries and "empty" in values:
+        empty = _check_choice(name, "empty", values.pop("empty"), ("skip", 0, 1))
+        zero_division = None if empty == "skip" else float(empty)
+    if average and average not in (*AVERAGES, PER_CLASS, SAMPLES):
         name, relation = _get_average_file(name, average, catalogue)
         average = ""
     reduce = values.pop("reduce", None)
@@ -223,7 +234,7 @@ def _check_reduce(
             f"{name}: reduce={reduce!r} weighs groups by their rows, and here queries count: leave "
             "it out for the mean over all queries"
         )
-    if average and not task.has_several_classes:
+    if average and not task.takes_averages:
         raise RequestError(f"{name}: average= and reduce= both fold over=; leave one out")
     if average == PER_CLASS:
         raise RequestError(f"{name}: reduce= folds one value per group; name an average of classes")
@@ -246,9 +257,11 @@ def _check_average(
     """Return the average of a metric for a task; raise if the metric does not fit the task."""
     name, several = relation.name, TASKS[task].has_several_classes
     across = relation.header.get("across") == "matrices"
-    per_class, is_ovo = relation.is_per_class and several, multi_class == "ovo"
+    per_class, is_ovo = relation.takes_average(task), multi_class == "ovo"
     ways = ", ".join(f"task={each!r} (--task {each})" for each in relation.tasks)
     named = f"the task: {ways}" if relation.has_labels else "value=COLUMN (--value COLUMN)"
+    if relation.has_values and relation.has_labels and TASKS[task].has_one_score:
+        named += ", with prediction= (--prediction) instead of score="
     refusals = (
         (across and not several and not folds,
             f"{name} averages over several matrices: give over=, or several classes"),
@@ -257,6 +270,8 @@ def _check_average(
         (task not in relation.tasks and not (across and folds),
             f"{name} is a {relation.family} metric and the task is {task}; name another metric, or "
             f"{named}"),
+        (average == SAMPLES and not TASKS[task].has_many_labels,
+            f"{name}: average='samples' is the mean over rows of many labels (task='multilabel')"),
         (not per_class and (average == PER_CLASS or (average and not folds)),
             f"{name}: average= is for metrics of two classes over several classes "
             "(task='multiclass'), or over the keys of over="),
@@ -291,12 +306,12 @@ def parse_all(
 ) -> tuple[Request, ...]:
     """Parse one metric, several, or (None) the default set of the task."""
     if metrics is None:
-        names = TASKS[task].list_defaults(has_score=has_score)
-        return tuple(parse(text, task, named=False, catalogue=catalogue) for text in names)
+        metrics = TASKS[task].list_defaults(has_score=has_score)
     texts = list_metrics(metrics)
     if not texts:
         raise RequestError("no metric is named; leave metrics out for the default set")
-    parsed = (parse(text, task, folds=folds, catalogue=catalogue) for text in texts)
+    named = not isinstance(metrics, DefaultSet)
+    parsed = (parse(text, task, named=named, folds=folds, catalogue=catalogue) for text in texts)
     return tuple(dict.fromkeys(parsed))
 
 
@@ -326,8 +341,12 @@ def parse_curve(
         names = [each.name for each in catalogue.relations("curve")]
         near = catalogue.describe_kind(name) or find_nearest(f"{name}_curve", names)
         raise RequestError(f"no curve called {name!r}{near} (curves: {', '.join(names)})")
-    if task not in catalogue.get(full).tasks:
-        raise RequestError(f"{full} is for a label of classes, and the task is {task}")
+    if task not in (tasks := catalogue.get(full).tasks):
+        fitting = [each.name for each in catalogue.relations("curve") if task in each.tasks]
+        raise RequestError(
+            f"{full} needs {' or '.join(f'task={each!r}' for each in tasks)} (--task), and the "
+            f"task is {task!r}; its curves: {', '.join(fitting) or 'none'}"
+        )
     return Request(
         full, check_parameters(full, {**values, **parameters}, catalogue), catalogue=catalogue
     )
@@ -348,27 +367,17 @@ def parse_table(text: str, task: str, catalogue: Catalogue | None = None) -> Req
     is_metric = name in catalogue.names and catalogue.get(name).kind == "metric"
     if not is_metric and (full := _find_curve_name(name, catalogue)) is not None:
         return parse_curve(full, values, task, catalogue)
-    if name != "confusion":
-        return None
+    return parse_confusion(values, catalogue) if name == "confusion" else None
+
+
+#: The files of the confusion table.
+TABLES = ("confusion", "confusion_shares")
+
+
+def parse_confusion(values: Mapping[str, object], catalogue: Catalogue) -> Request:
+    """Return the request for the confusion table; with ``normalize``, it has shares."""
+    name = TABLES[1] if "normalize" in values else TABLES[0]
     return Request(name, check_parameters(name, values, catalogue), catalogue=catalogue)
-
-
-def check_parameters(
-    name: str, values: Mapping[str, object], catalogue: Catalogue
-) -> tuple[tuple[str, Value], ...]:
-    """Check parameters against the declarations of the file and its steps."""
-    tables = {param for file in catalogue.files(name) for param in file.tables}
-    if not values and not tables:
-        return ()
-    declared = catalogue.parameters(name)
-    for key in tables - values.keys():
-        if declared[key].default is None:
-            raise RequestError(f"{name} needs {key}=, a table ({declared[key].columns})")
-    for key in values:
-        if key not in declared:
-            near = find_nearest(key, declared) or f"; it takes {', '.join(declared) or 'none'}"
-            raise RequestError(f"{name} has no parameter {key!r}{near}")
-    return tuple((k, declared[k].check(f"{name}({k}=)", v)) for k, v in sorted(values.items()))
 
 
 def format_request(request: Request) -> str:
@@ -380,7 +389,8 @@ def format_request(request: Request) -> str:
             f"{k}={format_value(v)}" for k, v in request.parameters if v != declared[k].default
         ]
     if request.zero_division is not None:
-        options.insert(0, f"zero_division={format_value(request.zero_division)}")
+        option = "empty" if request.relation.has_queries else "zero_division"
+        options.insert(0, f"{option}={format_value(request.zero_division)}")
     if request.multi_class != "ovr":
         options.insert(0, f"multi_class={request.multi_class!r}")
     if request.reduce is not None:

@@ -127,11 +127,16 @@ class RoleFacts:
 
 
 ROLES: dict[str, RoleFacts] = {
-    "label": RoleFacts("label", "label", "Column of the truth."),
+    "label": RoleFacts(
+        "label", "label",
+        "Column of the truth, a list if a row has many labels; or repeat NAME=COLUMN for each of "
+        "the labels.",
+        metavar="COLUMN|NAME=COLUMN",
+    ),
     "score": RoleFacts(
         "score", "score",
-        "Score; repeat NAME=COLUMN for several models or classes, and with --task multiclass "
-        "MODEL.CLASS=COLUMN for several models of several classes.",
+        "Score; repeat NAME=COLUMN for several models, classes or labels, and MODEL.CLASS=COLUMN "
+        "for several models of several labels, or with --task multiclass of several classes.",
         metavar="COLUMN|NAME=COLUMN",
     ),
     "prediction": RoleFacts(
@@ -156,6 +161,7 @@ ROLES: dict[str, RoleFacts] = {
         metavar="COLUMN|CELL=COLUMN,...", may_be_negative=False, is_size=True, is_kept=False,
     ),
     "query": RoleFacts("qid", "class", "Column of the query of a ranked row."),
+    "item": RoleFacts("item", "class", "Column of the item of a ranked row."),
     "role": RoleFacts(
         "role", "text",
         "Column with train, validation and test: one result per role, and the gap.",
@@ -170,7 +176,9 @@ ROLES: dict[str, RoleFacts] = {
 #: The roles whose values metrics judge, in the order of their columns.
 JUDGED = ("label", "prediction", "score", "value")
 #: The arguments that the signatures of functions write out.
-_EXPLICIT = frozenset({"label", "score", "prediction", "value", "weight", "counts", "qid", "role"})
+_EXPLICIT = frozenset(
+    {"label", "score", "prediction", "value", "weight", "counts", "qid", "item", "role"}
+)
 
 
 def name_argument(role: str) -> str:

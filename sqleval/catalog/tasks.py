@@ -5,6 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sqleval.common.names import find_nearest
+from sqleval.errors import RequestError
+
+
+class DefaultSet(list[str]):
+    """Metrics that nobody asked for by name: where one does not fit the rows, it is NULL."""
 
 
 @dataclass(frozen=True)
@@ -18,6 +23,8 @@ class TaskFacts:
         prediction.
     has_several_classes : bool
         Whether labels are classes, with a score per class.
+    has_many_labels : bool
+        Whether a row has any number of labels, each of which is a problem of two classes.
     has_values : bool
         Whether labels and predictions are finite numbers, whose sums bins and states hold.
     has_queries : bool
@@ -43,6 +50,7 @@ class TaskFacts:
 
     has_two_classes: bool = False
     has_several_classes: bool = False
+    has_many_labels: bool = False
     has_values: bool = False
     has_queries: bool = False
     may_be_null: frozenset[str] = frozenset()
@@ -61,17 +69,22 @@ class TaskFacts:
         return self.has_two_classes or self.has_several_classes
 
     @property
+    def takes_averages(self) -> bool:
+        """Whether metrics of two classes have a value per class or label, and averages of them."""
+        return self.has_several_classes or self.has_many_labels
+
+    @property
     def has_one_score(self) -> bool:
         """Whether a score is one number by which rows can be sorted."""
         return self.has_two_classes or self.has_queries
 
-    def list_defaults(self, *, has_score: bool) -> tuple[str, ...]:
+    def list_defaults(self, *, has_score: bool) -> DefaultSet:
         """Return the metrics that are evaluated by default.
 
         A ranking has the same metrics without a score: they report that it is missing.
         """
         first, second = self.scored_defaults, self.defaults
-        return (first or second) if has_score else (second or first)
+        return DefaultSet((first or second) if has_score else (second or first))
 
 
 #: The tasks by name. With several classes, metrics of two classes are computed per class.
@@ -105,18 +118,38 @@ TASKS: dict[str, TaskFacts] = {
         curves=("confusion", "roc", "calibration"),
         unscored_curves=("confusion",),
     ),
+    "multilabel": TaskFacts(
+        has_two_classes=True,
+        has_many_labels=True,
+        metrics=("two classes", "classes", "many labels"),
+        scored_defaults=(
+            "f1(average='macro')", "f1(average='micro')", "f1(average='samples')", "hamming_loss",
+            "subset_accuracy", "label_ranking_average_precision", "roc_auc(average='macro')",
+            "average_precision(average='macro')",
+        ),
+        defaults=(
+            "f1(average='macro')", "f1(average='micro')", "f1(average='samples')", "hamming_loss",
+            "subset_accuracy",
+        ),
+        headline="f1(average='macro')",
+        curves=("roc", "pr"),
+    ),
     "regression": TaskFacts(
         has_values=True,
         metrics=("regression",),
-        defaults=("mse", "rmse", "mae"),
+        defaults=("r2", "mae", "rmse", "mape", "mean_bias"),
         headline="rmse",
+        unscored_curves=(
+            "predicted_vs_actual", "residuals", "residual_histogram", "error_by_quantile",
+            "rec_curve",
+        ),
     ),
     "ranking": TaskFacts(
         has_queries=True,
         may_be_null=frozenset({"label", "score"}),
         role="query",
         metrics=("ranking",),
-        scored_defaults=("ndcg", "ndcg(k=10)"),
+        scored_defaults=("ndcg", "map", "mrr", "recall_at_k(k=10)"),
     ),
     "value": TaskFacts(
         has_values=True,
@@ -135,10 +168,28 @@ def list_kinds() -> tuple[str, ...]:
     Examples
     --------
     >>> list_kinds()
-    ('two classes', 'classes', 'several classes', 'regression', 'ranking', 'value')
+    ('two classes', 'classes', 'several classes', 'many labels', 'regression', 'ranking', 'value')
     """
     kinds = [kind for facts in TASKS.values() for kind in facts.metrics]
     return tuple(dict.fromkeys(kinds))
+
+
+#: Tasks of the catalogue's groups, where the header key ``task`` has other words.
+_GROUPS = {
+    "two classes": "binary", "classes": "any classes", "several classes": "multiclass",
+    "many labels": "multilabel",
+}  # fmt: skip
+
+
+def name_group(kind: str) -> str:
+    """Return the group of the catalogue to which metrics with a header key ``task`` belong.
+
+    Examples
+    --------
+    >>> name_group("two classes"), name_group("regression")
+    ('binary', 'regression')
+    """
+    return _GROUPS.get(kind, kind)
 
 
 def find_tasks(kind: str) -> tuple[str, ...]:
@@ -147,9 +198,26 @@ def find_tasks(kind: str) -> tuple[str, ...]:
     Examples
     --------
     >>> find_tasks("two classes")
-    ('binary', 'multiclass')
+    ('binary', 'multiclass', 'multilabel')
     """
     return tuple(name for name, facts in TASKS.items() if kind in facts.metrics)
+
+
+def list_groups(task: str | None = None) -> tuple[str, ...]:
+    """Return the groups of the catalogue whose metrics can be computed in a task, or all groups.
+
+    Raises
+    ------
+    RequestError
+        If there is no task of this name.
+
+    Examples
+    --------
+    >>> list_groups("multiclass")
+    ('binary', 'any classes', 'multiclass')
+    """
+    kinds = list_kinds() if task is None else TASKS[check_task(task)].metrics
+    return tuple(map(name_group, kinds))
 
 
 def check_task(task: str) -> str:
@@ -157,11 +225,11 @@ def check_task(task: str) -> str:
 
     Raises
     ------
-    ValueError
+    RequestError
         If there is no task of this name.
     """
     if task not in TASKS:
-        raise ValueError(f"task: {task!r}{find_nearest(task, TASKS)}; one of: {', '.join(TASKS)}")
+        raise RequestError(f"task: {task!r}{find_nearest(task, TASKS)}; one of: {', '.join(TASKS)}")
     return task
 
 

@@ -100,6 +100,9 @@ def _check_relations(relations: Sequence[Relation]) -> dict[tuple[str, str], _Re
         of_models = replace(data, roles=data.models)
         groups: dict[str, list[str]] = {}
         for each in (each for each in relations if task in each.tasks):
+            # Metrics of a label are those of two classes, which are checked there.
+            if facts.has_many_labels and not each.is_per_row:
+                continue
             is_averaged = facts.has_several_classes and each.is_per_class
             kind = "class" if is_averaged and each.kind == "metric" else each.kind
             kind = "models" if each.header.get("across") == "model" else kind

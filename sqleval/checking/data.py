@@ -70,7 +70,9 @@ def make_data(task: str) -> Data:
     'p'
     """
     facts, random = TASKS[task], Random(1)
-    if facts.has_two_classes:
+    if facts.has_many_labels:
+        data = _make_many_labels(random)
+    elif facts.has_two_classes:
         data = _make_two_classes(random)
     elif facts.has_several_classes:
         data = _make_classes(random)
@@ -172,6 +174,32 @@ def _make_classes(random: Random) -> Data:
     return Data(pl.DataFrame(columns), roles, models, changes, costs)
 
 
+def _make_many_labels(random: Random) -> Data:
+    labels = {f"y_{name}": [random.randint(0, 1) for _ in range(_N)] for name in _CLASSES}
+    scores = {
+        f"{model}_{name}": [_draw(random, 0.4 + 0.2 * y, 0.25) for y in labels[f"y_{name}"]]
+        for model in "pq"
+        for name in _CLASSES
+    }
+    truth = pl.col(list(labels))
+    of_p = [(f"p_{name}", pl.col(f"y_{name}")) for name in _CLASSES]
+    changes: dict[str, Change] = {
+        "ties": lambda rows: rows.with_columns((pl.col(name) * 2).round() / 2 for name, _ in of_p),
+        "constant scores": lambda rows: rows.with_columns(
+            pl.lit(0.5).alias(name) for name, _ in of_p
+        ),
+        "right": lambda rows: rows.with_columns(y.cast(pl.Float64).alias(n) for n, y in of_p),
+        "wrong": lambda rows: rows.with_columns((1.0 - y).alias(n) for n, y in of_p),
+        "no labels": lambda rows: rows.with_columns(truth * 0),
+        "all labels": lambda rows: rows.with_columns(truth * 0 + 1),
+    }
+    label = {name: f"y_{name}" for name in _CLASSES}
+    of_model = {model: {name: f"{model}_{name}" for name in _CLASSES} for model in "pq"}
+    models = {"label": label, "score": {"a": of_model["p"], "b": of_model["q"]}}
+    rows = pl.DataFrame({**labels, **scores})
+    return Data(rows, {"label": label, "score": of_model["p"]}, models, changes)
+
+
 def _make_values(random: Random) -> Data:
     truth = [round(random.gauss(10, 5), 1) for _ in range(_N)]
     rows = pl.DataFrame(
@@ -214,6 +242,8 @@ def _make_queries(random: Random) -> Data:
             "p": [round(random.gauss(value, 2), 1) for value in relevance],
             "q": [round(random.gauss(value, 1), 1) for value in relevance],
             "query": [random.randint(0, 9) for _ in range(_N)],
+            # An item occurs once in a list.
+            "item": list(range(_N)),
         }
     )
     changes: dict[str, Change] = {
@@ -223,5 +253,5 @@ def _make_queries(random: Random) -> Data:
         "nothing relevant": lambda rows: rows.with_columns(y=pl.lit(0, pl.Int64)),
         "one query": lambda rows: rows.with_columns(query=pl.lit(1, pl.Int64)),
     }
-    roles = {"label": "y", "qid": "query"}
+    roles = {"label": "y", "qid": "query", "item": "item"}
     return Data(rows, {**roles, "score": "p"}, {**roles, "score": {"a": "p", "b": "q"}}, changes)

@@ -101,7 +101,7 @@ def check_interval(rows: Rows, metrics: Sequence[str]) -> Wrong:
 
 def check_compare(rows: Rows, models: Mapping[str, Any], metrics: Sequence[str]) -> Wrong:
     """Find metrics whose difference of a model from itself is not 0, or has no verdict."""
-    (role,) = (name for name, columns in models.items() if isinstance(columns, Mapping))
+    role = next(name for name in ("score", "prediction", "value") if name in models)
     twice = {**models, role: {"a": models[role]["a"], "b": models[role]["a"]}}
     wrong: Wrong = {}
     for roles, expected in ((twice, 0.0), (models, None)):
@@ -132,7 +132,7 @@ def check_missing(rows: Rows, metrics: Sequence[str]) -> Wrong:
     """
     if "qid" in rows.roles:
         return {}
-    name = rows.roles["label"] if "label" in rows.roles else rows.roles["value"]
+    name = (rows.labels or [rows.roles["value"]])[0]
     gaps = pl.when(pl.int_range(pl.len()) % 7 == 3).then(None).otherwise(name).alias(name)
     frame = rows.frame.with_columns(gaps)
     known = evaluate(rows.replace(frame.drop_nulls(name)), metrics)
@@ -152,6 +152,9 @@ def check_missing(rows: Rows, metrics: Sequence[str]) -> Wrong:
 
 def check_dialects(rows: Rows, metrics: Sequence[str]) -> Wrong:
     """Find metrics that cannot be exported to a dialect, or have another value in SQLite."""
+    if len(rows.labels) > 1:
+        # Many labels: rows of a table have no number.
+        rows = rows.replace(rows.frame.with_row_index("id"), key="id")
     texts = {each: export_statement(metrics, each, "preds", **rows.roles) for each in DIALECTS}
     result = run_sqlite(texts["sqlite"], rows.frame)
     if result is None:

@@ -40,6 +40,12 @@ class Rows(NamedTuple):
         """The slice keys."""
         return list(self.roles.get("by", ()))
 
+    @property
+    def labels(self) -> list[str]:
+        """The columns of the label: one, several for many labels, or none."""
+        given: str | Mapping[str, str] = self.roles.get("label", {})
+        return [given] if isinstance(given, str) else list(given.values())
+
     def replace(self, frame: pl.DataFrame, **roles: Any) -> Rows:
         """Return other rows with the same roles, of which ``roles`` replace some."""
         return Rows(frame, {**self.roles, **roles})
@@ -164,26 +170,38 @@ def repeat(frame: pl.DataFrame, column: str) -> pl.DataFrame:
 def check_repeats(rows: Rows, metrics: Sequence[str], role: str, column: str) -> Wrong:
     """Find metrics for which a weight or count of 2 differs from the row twice.
 
+    A weight may also leave a metric as it is that depends on the number of rows.
     A slice whose weights are 0 is undefined; with repeated rows it has no rows and no result.
     """
     weighted = evaluate(rows.replace(rows.frame, **{role: column}), metrics)
     repeated = evaluate(rows.replace(repeat(rows.frame, column)), metrics)
     expected = {key: repeated.get(key) for key in weighted}
-    return find_differences(weighted, expected, (f"with {role}", "with the rows repeated"))
+    wrong = find_differences(weighted, expected, (f"with {role}", "with the rows repeated"))
+    if role == "counts" or not wrong:
+        return wrong
+    # A test statistic grows with the number of rows, which weights do not change.
+    totals = find_totals(rows, list(wrong))
+    return {metric: fault for metric, fault in wrong.items() if metric not in totals}
 
 
-def check_scale(rows: Rows, metrics: Sequence[str], column: str) -> Wrong:
-    """Find metrics whose value changes with ten times the weights, except totals of rows."""
+def find_totals(rows: Rows, metrics: Sequence[str]) -> Wrong:
+    """Find metrics whose value changes if each row is there twice."""
     frame = rows.frame
     once, twice = (
         evaluate(rows.replace(each), metrics) for each in (frame, pl.concat([frame, frame]))
     )
-    totals = find_differences(twice, once, ("", ""))
+    return find_differences(twice, once, ("with the rows twice", "with the rows"))
+
+
+def check_scale(rows: Rows, metrics: Sequence[str], column: str) -> Wrong:
+    """Find metrics whose value changes with ten times the weights, except totals of rows."""
+    totals = find_totals(rows, metrics)
     means = [metric for metric in metrics if metric not in totals]
-    expected = evaluate(rows.replace(frame, weight=column), means)
-    larger = rows.replace(frame.with_columns(pl.col(column) * 10.0), weight=column)
-    words = ("with ten times the weights", "with the weights")
-    return find_differences(evaluate(larger, means), expected, words)
+    larger = rows.frame.with_columns(pl.col(column) * 10.0)
+    tenfold, once = (
+        evaluate(rows.replace(each, weight=column), means) for each in (larger, rows.frame)
+    )
+    return find_differences(tenfold, once, ("with ten times the weights", "with the weights"))
 
 
 # -- what the header says ----------------------------------------------------------------------
@@ -254,14 +272,23 @@ def describe_cases(rows: Rows, metrics: Sequence[str], cases: Sequence[str]) -> 
 
 
 def check_direction(rows: Rows, metrics: Sequence[str], right: object) -> Wrong:
-    """Find metrics for which other predictions are better than right ones.
+    """Find metrics for which other predictions of the same labels are better than right ones.
 
     ``rows`` has one slice key; its value ``right`` marks the right predictions.
     """
-    values = evaluate(rows, metrics)
+    (by,) = rows.by
+    truth = rows.labels + ([rows.roles["qid"]] if "qid" in rows.roles else [])
+    cases = rows.frame.select(by, *truth).sort(truth or by).partition_by(by, as_dict=True)
+    if (right,) not in cases:
+        return {}  # a column without a label is neither right nor wrong
+    labels = cases[(right,)].drop(by)
+    same = {key for (key,), case in cases.items() if case.drop(by).equals(labels)}
+    values = evaluate(rows.replace(rows.frame.filter(pl.col(by).is_in(same))), metrics)
     requests = rows.parse({metric for _, metric in values})
     wrong: Wrong = {}
     for (key, metric), value in values.items():
+        if requests[metric].relation.is_of_all_queries:
+            continue  # recommended items may be new or various without being relevant
         sign = {"higher": 1, "lower": -1}.get(requests[metric].header["direction"], 0)
         best = values.get((right, metric))
         if value is not None and best is not None and sign * (value - best) > TOLERANCE:

@@ -1,7 +1,5 @@
 """The commands that show the catalogue of metrics: list, show, macros."""
 
-from typing import Any
-
 import click
 
 from sqleval.cli.controls import SQL
@@ -36,35 +34,43 @@ def macros(install: str | None) -> None:
 
 
 @click.command("list")
-@click.option("--family", help="Only this family: binary, regression ...")
+@click.option("--task", help="Only what can be computed in this task: regression, ranking ...")
+@click.option("--family", help="Only this family, a folder of SQL files: binary, cost ...")
 @add_options(SQL, *OUTPUT)
-def list_(family: str | None, format_: str | None, output: str | None) -> None:
-    r"""List the metrics and curves by family.
+def list_(task: str | None, family: str | None, format_: str | None, output: str | None) -> None:
+    r"""List the metrics and curves by task and family.
+
+    The table leaves out further spellings of a metric, such as roc_auc_pairs; other formats have
+    them, with the metric that they equal in the column same_as.
 
     \b
     Example:
-      sqleval list --family binary
+      sqleval list --task regression
+      sqleval list --family cost
     """
-    from sqleval.catalog.listing import metrics
+    from sqleval.catalog.listing import group_by_task, metrics
+    from sqleval.catalog.tasks import list_groups
     from sqleval.cli.output import show_list, to_frame, write
     from sqleval.common.names import find_nearest
 
-    families: dict[str, list[Any]] = {}
-    for row in metrics():
-        families.setdefault(row["family"], []).append(row)
+    rows = metrics()
+    families = sorted({row["family"] for row in rows})
     if family is not None and family not in families:
         raise RequestError(
-            f"no family {family!r}{find_nearest(family, families)} ({', '.join(sorted(families))})"
+            f"no family {family!r}{find_nearest(family, families)} ({', '.join(families)})"
         )
-    chosen = families if family is None else {family: families[family]}
+    tasks = list_groups(task)
+    chosen = [row for row in rows if row["task"] in tasks and family in (None, row["family"])]
+    if not chosen:
+        raise RequestError(f"no metric of the family {family!r} can be computed in {task!r}")
     if format_ in (None, "table") and output is None:
-        show_list(chosen)
+        show_list(group_by_task(chosen))
         return
-    shown = ("family", "name", "aliases", "params", "direction", "range", "summary")
-    write(
-        to_frame([{k: row[k] for k in shown} for rows in chosen.values() for row in rows]),
-        format_, output,
+    shown = (
+        "task", "family", "name", "same_as", "aliases", "params", "direction", "range", "interval",
+        "summary",
     )  # fmt: skip
+    write(to_frame([{k: row[k] for k in shown} for row in chosen]), format_, output)
 
 
 @click.command()
@@ -78,9 +84,18 @@ def show(name: str) -> None:
       sqleval show roc_auc
     """
     from sqleval.catalog.catalogue import builtin
+    from sqleval.catalog.intervals import REASONS
     from sqleval.catalog.listing import describe
+    from sqleval.catalog.request import find_name
     from sqleval.cli.output import show_metric
 
-    relation = builtin().get(name)
-    files = (part for file in builtin().files(relation.name) for part in file.files)
-    show_metric(describe(relation), [file.text for file in files])
+    relation = builtin().get(find_name(name))
+    parts = (part for file in builtin().files(relation.name) for part in file.files)
+    # The standard error of a mean over rows is no file of the metric.
+    files = [part for part in parts if part.path.is_file()]
+    described = describe(relation)
+    if interval := described["interval"]:
+        described["interval"] = (
+            f"{interval}: {REASONS[interval]}" if interval in REASONS else interval
+        )
+    show_metric(described, [file.text for file in files])

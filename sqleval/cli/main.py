@@ -149,11 +149,16 @@ def curve(
 
 @sqleval.command()
 @add_options(*ROLES, *EXPECTED)
+@click.option(
+    "--normalize",
+    type=click.Choice(["true", "pred", "all"]),
+    help="Add the share of a cell among the rows of its label, of its prediction, or all rows.",
+)
 @click.option("--plot", metavar="FILE", help="Draw the matrix: out.svg, out.png or out.html.")
 @add_options(*OUTPUT)
 def confusion(
-    plot: str | None, format_: str | None, output: str | None, **roles: Any
-) -> None:  # fmt: skip
+    normalize: str | None, plot: str | None, format_: str | None, output: str | None, **roles: Any
+) -> None:
     r"""Count rows per label and prediction.
 
     The counts form the confusion matrix; --plot draws it.
@@ -162,15 +167,17 @@ def confusion(
     Example:
       sqleval confusion lake/preds --label delayed --score p --threshold 0.3 \
         --nulls drop
+      sqleval confusion lake/preds --label kind --prediction guess \
+        --normalize true
     """
     from sqleval.cli.output import write
 
     predictions = scan_source(roles)
     if plot is not None:
-        predictions.plot("confusion", plot)
+        predictions.plot("confusion", plot, **({"normalize": normalize} if normalize else {}))
         print_message(f"wrote {plot}")
     if plot is None or format_ is not None or output is not None:
-        write(predictions.confusion().collect(), format_, output)
+        write(predictions.confusion(normalize=normalize).collect(), format_, output)
 
 
 @sqleval.command()

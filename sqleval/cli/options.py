@@ -1,19 +1,19 @@
 """The options that several commands share."""
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import click
 
 from sqleval.binding.arguments import CI_METHODS
-from sqleval.binding.model_columns import nest_classes
 from sqleval.catalog.roles import ROLES as TABLE
 from sqleval.catalog.tasks import TASKS, has_several_classes
 from sqleval.cli.confinement import allow_sources
 from sqleval.cli.controls import CONTROL
 from sqleval.cli.formats import choose_format
 from sqleval.cli.parsing import (
+    nest_columns,
     parse_columns,
     parse_long,
     parse_names,
@@ -178,11 +178,12 @@ ROLES = [
         help="Key columns that join --labels, separated by commas."),
     click.option("--by-position", is_flag=True,
         help="Join --labels by place: row 1 has label 1; files must be named one by one."),
-    click.option("--long", multiple=True, metavar="model=COLUMN|class=COLUMN",
-        help="Several rows per case (--key): the column of the model, or of the class, of each "
+    click.option("--long", multiple=True, metavar="model=COLUMN|class=COLUMN|label=COLUMN",
+        help="Several rows per case (--key): the column of the model, class or label of each "
         "row; --score (or --value) is the column of the values."),
     click.option("--key", multiple=True, metavar="A,B",
-        help="With --long: column, or columns, that the rows of a case share."),
+        help="With --long: column, or columns, that the rows of a case share. With many labels on "
+        "another engine: column that tells rows apart."),
     click.option("--common", is_flag=True,
         help="With --nulls drop: keep only rows that all models have."),
 ]  # fmt: skip
@@ -289,11 +290,17 @@ def refuse_dialect(dialect: str | None) -> None:
 def read_roles(roles: Mapping[str, Any]) -> dict[str, Any]:
     """Return the roles as `sqleval.scan` takes them."""
     texts = parse_names(roles["counts"])
-    score = parse_columns(roles["score"], "score")
-    if has_several_classes(roles["task"]) and isinstance(score, dict):
-        score = nest_classes(score)
+    label = _read_label(roles["label"])
+    score, prediction = (parse_columns(roles[each], each) for each in ("score", "prediction"))
+    task = roles["task"]
+    has_many_labels = isinstance(label, dict) or (task and TASKS[task].has_many_labels)
+    if has_several_classes(task) or has_many_labels:
+        score = nest_columns(score, "score", label)
+    if has_many_labels:
+        prediction = nest_columns(prediction, "prediction", label)
     return {
         **roles,
+        "label": label,
         "by": parse_slice_keys(roles["by"]),
         "over": parse_names(roles["over"]),
         "on": parse_names(roles["on"]) or None if "on" in roles else None,
@@ -301,11 +308,16 @@ def read_roles(roles: Mapping[str, Any]) -> dict[str, Any]:
         "counts": parse_columns(texts, "counts"),
         "classes": parse_names([roles["classes"]]) if roles["classes"] is not None else None,
         "score": score,
-        "prediction": parse_columns(roles["prediction"], "prediction"),
+        "prediction": prediction,
         "threshold": parse_threshold(roles["threshold"]),
         "value": parse_columns(roles["value"], "value"),
         **parse_long(roles),
     }
+
+
+def _read_label(texts: Sequence[str]) -> str | dict[Any, str] | None:
+    """Return the label, which may be an expression such as y=1; or a column per label."""
+    return texts[0] if len(texts) == 1 else parse_columns(texts, "label")
 
 
 def read_source(roles: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
@@ -357,7 +369,6 @@ _UNSUPPORTED: Mapping[str, str] = {
     "version": "name a view of it",
     "timestamp": "name a view of it",
     "long": "create a view with a row per case",
-    "key": "create a view with a row per case",
     "by_position": "the rows of a table have no order",
     "steps": "sqleval does not connect to that engine to run them",
     "plan": "only DuckDB has plans",

@@ -319,14 +319,13 @@ def _write_text(frame: pl.DataFrame, chosen: str, file: Any) -> None:
         print_message(message)
 
 
-def show_list(families: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
-    """Print the short summary of each metric and curve, by family."""
+def show_list(groups: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
+    """Print the short summary of each metric and curve, by group."""
     console, text = _create_console(sys.stdout), ""
-    longest = max(len(row["name"]) for rows in families.values() for row in rows)
-    for family, rows in families.items():
-        text += _render(console, Text(family, style="bold"))
+    for title, rows in groups.items():
+        text += _render(console, Text(title, style="bold"))
         table = Table(box=None, pad_edge=False, show_header=False)
-        table.add_column("", min_width=longest + 2, no_wrap=True)
+        table.add_column("", no_wrap=True)
         table.add_column("")
         for row in rows:
             table.add_row(f"  {row['name']}", shorten_summary(row["summary"]))

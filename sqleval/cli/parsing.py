@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from sqleval.binding.model_columns import nest_classes
 from sqleval.errors import RequestError
 
 #: A word before "=" is a name; so is any other text before "=" and the name of a column.
@@ -40,6 +41,17 @@ def parse_columns(texts: Sequence[str], role: str) -> str | dict[Any, str] | Non
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise RequestError(f"--{role} names {twice!r} twice")
     return dict(zip(names, (column for _, column in pairs), strict=True))
+
+
+def nest_columns(
+    columns: str | dict[Any, str] | None, role: str, label: str | dict[Any, str] | None
+) -> Any:
+    """Return columns by model and class, if their names are MODEL.CLASS and not those of labels."""
+    if not isinstance(columns, dict):
+        return columns
+    if {*columns} == {*(label or ())}:
+        return columns
+    return nest_classes(columns, role)
 
 
 def split_commas(text: str) -> list[str]:

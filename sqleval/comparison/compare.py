@@ -103,7 +103,7 @@ def check_comparison(
         raise RequestError("a comparison reads the rows more than once; collect the stream first")
     _check_models(data, options)
     for request in requests:
-        refuse_sum(request)
+        refuse_without_test(request)
         if request.average == PER_CLASS:
             raise RequestError(
                 f"{format_request(request)}: a comparison needs one value per slice; name an "
@@ -173,8 +173,13 @@ def _check_test(request: Request, test: str | None, options: Options) -> None:
         raise RequestError(f"{name}: its test is the bootstrap, which needs replicates=")
 
 
-def refuse_sum(request: Request) -> None:
-    """Raise `RequestError` if a metric is a sum over rows."""
+def refuse_without_test(request: Request) -> None:
+    """Raise `RequestError` if a metric is a sum over rows, or one value of all queries."""
+    if request.relation.is_of_all_queries:
+        raise RequestError(
+            f"{format_request(request)} is one value of all lists, not a mean over them, so it has "
+            "no test; evaluate has the value of each model"
+        )
     if request.is_sum:
         mean = "leave out normalize=False for the mean" if request.is_unnormalised else "name mean"
         raise RequestError(

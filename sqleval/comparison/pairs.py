@@ -212,6 +212,8 @@ class Pairs(NamedTuple):
         binding, cluster = self.data.binding, self.data.cluster
         values = write_query_values(binding, [request], write_presence(binding), cluster)
         (value,) = values.columns.values()
+        if request.zero_division is not None:
+            value = f"COALESCE({value}, {request.zero_division:e})"
         columns: dict[str | None, str] = {
             model: f"value_of_{i}" for i, model in enumerate(self.models, start=1)
         }
@@ -300,6 +302,8 @@ def find_loss_step(request: Request) -> tuple[Relation, str] | None:
     means = set(step.header.get("means") or ())
     used = {column.name for column in value.find_all(exp.Column)} & means
     ratio = value.unalias()
+    if isinstance(ratio, exp.Case):
+        ratio = ratio.args["ifs"][0].args["true"]  # the mean is NULL if a row has no value
     # A ratio of two other sums, such as PCOC, is no mean: a test would be on the numerator's scale.
     is_mean = isinstance(ratio, exp.Div) and _is_sum_of_weights(ratio.expression)
     return (step, used.pop()) if is_mean and len(used) == 1 else None

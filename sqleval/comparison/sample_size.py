@@ -15,7 +15,7 @@ from sqleval.comparison.compare import (
     check_comparison,
     measure_differences,
     note_folds,
-    refuse_sum,
+    refuse_without_test,
 )
 from sqleval.comparison.options import Options, check_options, find_baseline
 from sqleval.comparison.pairs import Pairs
@@ -121,7 +121,7 @@ def _check_single(
         raise RequestError("sample_size() reads the rows more than once; collect the stream first")
     check_key_names(key_types, COLUMNS, "the result")
     for request in requests:
-        refuse_sum(request)
+        refuse_without_test(request)
         if request.average == PER_CLASS or data.binding.has_queries:
             name = format_request(request)
             raise RequestError(f"{name}: a sample size needs one value per slice, and no ranking")

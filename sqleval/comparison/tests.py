@@ -96,7 +96,7 @@ def find_allowed(request: Request, data: Input, *, paired: bool = True) -> list[
     if binding.is_weighted:
         allowed = [test for test in allowed if test in WEIGHTED]
     # Without one cluster, a quantile is one of few neighbouring values: no measure of its error.
-    is_smooth = request.relation.interval != "order statistics"
+    is_smooth = request.relation.interval not in ("order statistics", "none")
     allowed += ["jackknife"] if data.cluster is not None and is_smooth else []
     allowed.append("bootstrap")
     # Tests over folds compare the folds' values, not a reduction of them.

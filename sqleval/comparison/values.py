@@ -142,7 +142,10 @@ def evaluate_slices(
         frame = frame.join(counted, on=keys, how="left", nulls_equal=True, maintain_order="left")
     else:
         frame = frame.join(counted, how="cross", maintain_order="left")
-    return frame.with_columns(n_dropped=pl.col("_rows") - pl.col("n")).drop("_rows")
+    many = pairs.data.binding.many
+    # A row of many labels is counted once per label.
+    rows = pl.col("_rows") if many is None else pl.col("_rows") // len(many.names)
+    return frame.with_columns(n_dropped=rows - pl.col("n")).drop("_rows")
 
 
 def _leave_open(

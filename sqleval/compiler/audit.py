@@ -4,6 +4,7 @@ from collections.abc import Callable
 from functools import partial
 
 from sqleval.binding.binding import Binding
+from sqleval.binding.many_labels import ROW
 from sqleval.catalog.roles import ROLES, must_be_finite
 from sqleval.common.columns import FRACTIONS, TEXTS, Column, is_float, is_integer
 from sqleval.common.sql_text import select, write_literal, write_present_test
@@ -60,11 +61,24 @@ def write_audit(
         of = "_outside" if binned else size
         items["score_outside"] = _count(of, usable, "" if binned else f"({outside})")
     items |= _audit_values(binding, usable, count)
+    if binding.many is not None and has_key(binding):
+        row = f"CASE WHEN {usable} THEN query END" if usable else "query"
+        labels = len(binding.many.names)
+        items["row_again"] = f"COUNT({row}) - {labels} * COUNT(DISTINCT {row})"
     listed = f"SELECT DISTINCT label AS _label_class FROM {origin} WHERE label IS NOT NULL"
     join = f"\nLEFT JOIN ({listed}) AS k ON prediction = _label_class"
     classes = join if has_other_types(binding) else ""
     group = "\nGROUP BY " + ", ".join(binding.keys) if binding.keys else ""
     return select(items, f"FROM {origin}{classes}{write_rows_only(binding)}{group}")
+
+
+def has_key(binding: Binding) -> bool:
+    """Whether a column of the user tells rows of many labels apart, within a slice.
+
+    Folds of ``over=`` may each have the same rows.
+    """
+    row = binding.many.row if binding.many else None
+    return row is not None and row.name != ROW and not binding.over
 
 
 def _count(size: str, *conditions: str) -> str:
@@ -96,7 +110,11 @@ def _audit_sizes(binding: Binding, *, is_grouped: bool, ci: bool) -> dict[str, s
     if binding.is_weighted:
         is_finite = write_present_test("weight", "DOUBLE", finite=True)
         items["weight_largest"] = f"MAX(CASE WHEN {is_finite} THEN weight END)"
-        items |= audit_weights(write_usable(binding), binned=is_grouped) if ci else {}
+        sums = audit_weights(write_usable(binding), binned=is_grouped) if ci else {}
+        if binding.many is not None:  # each label of a row has its weight
+            count = f"{len(binding.many.names)}e0"
+            sums = {n: s if "least" in n else f"({s}) / {count}" for n, s in sums.items()}
+        items |= sums
     if binding.has_counts:
         items["count_wrong"] = "SUM(CASE WHEN count < 0 OR count <> FLOOR(count) THEN 1 ELSE 0 END)"
     return items

@@ -26,6 +26,10 @@ from sqleval.compiler.rows import (
     write_zero_or_one,
 )
 
+#: How an expression of the rows of a bin becomes one column: the sum with weights, the sum with
+#: squared weights, the sum of squared deviations with squared weights or with weights, or a value
+#: to group by.
+Aggregate = Literal["sum", "centre", "squares", "deviations", "key"]
 #: The lowest and the highest score of a bin.
 _ENDS = {"score_low": "MIN(score)", "score_high": "MAX(score)"}
 
@@ -62,10 +66,14 @@ def read_expressions(query: exp.Query) -> dict[str, exp.Expr]:
 
 def rewrite_over_source(binding: Binding, node: exp.Expr) -> exp.Expr:
     """Rewrite an expression over ``predictions`` into one over ``_source``."""
+    weight = exp.column("weight") if binding.is_weighted else exp.Literal.number(1)
+    weights = {"weight": weight, "squares": exp.paren(exp.Mul(this=weight, expression=weight))}
 
     def replace_column(inner: exp.Expr) -> exp.Expr:
         if isinstance(inner, exp.Column) and inner.name in binding.further:
             return exp.maybe_parse(write_further(binding, inner.name), dialect="duckdb")
+        if isinstance(inner, exp.Column) and inner.name in ("weight", "squares"):
+            return weights[inner.name].copy()
         if not isinstance(inner, exp.Column) or inner.name not in ("label", "prediction", "value"):
             return inner
         sql = f"CAST({inner.name} AS DOUBLE)"
@@ -206,7 +214,7 @@ def write_binned_step(
     relation: Relation,
     keys: Sequence[str],
     used: Container[str],
-    add_column: Callable[[Literal["sum", "centre", "squares", "key"], exp.Expr, str], str],
+    add_column: Callable[[Aggregate, exp.Expr, str], str],
     *,
     weighted: bool,
 ) -> str:
@@ -222,9 +230,7 @@ def write_binned_step(
         The columns of the step that other files read.
     add_column : function
         Adds a column to ``_grouped`` and returns its name. Its arguments are the kind, an
-        expression over ``predictions`` and the name of the step's column. Kinds are ``sum`` (over
-        a bin's rows), ``centre`` (the sum with squared weights), ``squares`` (the sum of squared
-        deviations from that mean) and ``key`` (a value to group by).
+        expression over ``predictions`` and the name of the step's column.
     weighted : bool
         Whether rows have weights. Without weights, the centre of a variance is the mean.
     """
@@ -244,9 +250,11 @@ def write_binned_step(
             items[column] = f"COALESCE({total} / NULLIF(CAST(weight AS DOUBLE), 0), 0e0)"
         elif column in centres or column in variances:
             base = column.removesuffix(CENTRE).removesuffix(VARIANCE)
-            kind = "centre" if column in centres else "squares"
+            is_centred = column in centres or base + CENTRE in centres
+            kind = "centre" if column in centres else "squares" if is_centred else "deviations"
             total = add_column(kind, expressions[base], column)
-            items[column] = f"COALESCE({total} / NULLIF(CAST(squares AS DOUBLE), 0), 0e0)"
+            by = "squares" if is_centred else "weight"
+            items[column] = f"COALESCE({total} / NULLIF(CAST({by} AS DOUBLE), 0), 0e0)"
         else:
             items[column] = add_column("key", node, column)
     return select(items, "FROM predictions")

@@ -194,6 +194,8 @@ def check_file_allows_bins(
 
 def check_binding_allows_bins(binding: Binding) -> None:
     """Raise `RequestError` if the input cannot be binned."""
+    if binding.many is not None:
+        raise RequestError("bins=, tolerance= and states do not go with many labels")
     if not binding.has_two_classes or "score" not in binding.role:
         raise RequestError("bins= is for the scores of two classes: give score=")
     if binding.is_expected:

@@ -2,7 +2,6 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Literal, NamedTuple
 
 from sqlglot import exp
 
@@ -10,51 +9,27 @@ from sqleval.binding.binding import Binding
 from sqleval.catalog.catalogue import Catalogue
 from sqleval.catalog.contract import Relation
 from sqleval.catalog.parameters import LEVEL, Param
-from sqleval.catalog.relations import WEIGHTS
+from sqleval.catalog.relations import ROW_VALUES, WEIGHTS
 from sqleval.catalog.request import Request
 from sqleval.catalog.roles import name_argument
 from sqleval.common.sql_text import Value
-from sqleval.compiler.bin_rows import describe_column, find_columns, is_row_level, write_binned_step
+from sqleval.compiler import bin_rows
 from sqleval.compiler.bins import Bins, check_file_allows_bins
 from sqleval.compiler.buckets import Buckets
-from sqleval.compiler.classes import write_class_scores, write_param_rows
-from sqleval.compiler.problems import DomainChecks
+from sqleval.compiler.classes import CLASS_RELATIONS, write_param_rows
+from sqleval.compiler.domain import DomainChecks
 from sqleval.compiler.reducers import write_pooled
 from sqleval.compiler.rewrite import FileText, MetricText, Place, write_file, write_metric
+from sqleval.compiler.row_values import RowValues, has_row_value
+from sqleval.compiler.scope import Plan, Scope
 from sqleval.compiler.singles import compare_as_singles
 from sqleval.compiler.statement import Cte, Outermost, Statement
-from sqleval.compiler.substitution import Substitution, list_keys, remove_supplied
+from sqleval.compiler.substitution import Substitution, list_keys
 from sqleval.errors import RequestError
 
 _PER_CLASS = (
     "a probability per class is needed: score={class: column, ...} (--score CLASS=COLUMN for each)"
 )
-#: The units of a statement: ``rows``; ``numbered`` (rows whose slice keys are replaced by one
-#: integer id); ``groups`` (distinct scores); score bins; or, on engines of several machines, rows
-#: with the bucket of their score.
-Plan = Literal["rows", "numbered", "groups"] | Bins | Buckets
-
-
-class Scope(NamedTuple):
-    """A file's context in a statement: substitutions, parameter values, units of ``cutoffs``.
-
-    Attributes
-    ----------
-    substitutions : tuple of Substitution
-        The innermost first.
-    values : mapping of str to value
-        The parameters that differ from their defaults.
-    runs : bool
-        Whether the metric's units are runs, in which successive negatives are merged.
-    """
-
-    substitutions: tuple[Substitution, ...] = ()
-    values: Mapping[str, Value] = {}
-    runs: bool = False
-
-    def below(self, relation: Relation) -> "Scope":
-        """Return the scope of the files that a file reads; a twin may supply a substitution."""
-        return self._replace(substitutions=remove_supplied(self.substitutions, relation.when))
 
 
 class InputRelations(ABC):
@@ -95,15 +70,12 @@ class InputRelations(ABC):
     def aggregate(
         self,
         builder: "Builder",
-        kind: Literal["sum", "centre", "squares", "key"],
+        kind: bin_rows.Aggregate,
         node: exp.Expr,
         description: str,
         params: Mapping[str, Value],
     ) -> str:
-        """Return the column of ``_grouped`` with a step's expression, aggregated over a bin.
-
-        It is the sum, the sum with squared weights, the sum of squared deviations, or the value.
-        """
+        """Return the column of ``_grouped`` with a step's expression, aggregated over a bin."""
 
     @abstractmethod
     def is_decided(self, values: Mapping[str, Value]) -> bool:
@@ -157,6 +129,7 @@ class Builder:
         self.ctes: dict[str, Cte] = {}
         self.params: dict[str, Value] = {}
         self._placed: dict[object, str] = {}
+        self._row_values = RowValues()
         self._conditions: dict[object, frozenset[str]] = {}
         #: The columns of each row-level step that other files read.
         self._columns_used: dict[str, set[str]] = {}
@@ -180,16 +153,15 @@ class Builder:
 
     def _find_conditions(self, supplied: frozenset[str], runs: bool, cut: bool) -> frozenset[str]:
         buckets, binding = self.relations.buckets, self.binding
-        has_rows = self.relations.plan == "rows"
-        several = binding.has_several_classes
+        has_rows, several = self.relations.plan == "rows", binding.has_several_classes
         holds = {
             "unweighted": has_rows and not (binding.has_fractions or binding.has_counts),
-            # Windows over pairs of classes have fewer rows, so they need no buckets.
-            "bucketed": buckets is not None and "one_vs_one" not in supplied,
+            "bucketed": buckets is not None,
             "intervals": self.has_intervals,
             "binned": self.bins is not None,
             "multiclass": several and not supplied,
             "unscored": several and not binding.classes,
+            "many_labels": binding.many is not None,
             "thresholded": binding.has_two_classes and cut,
         }
         conditions = {self.relations.dialect, *supplied, *(name for name in holds if holds[name])}
@@ -241,8 +213,8 @@ class Builder:
         chosen = {key: scope.values.get(key, param.default) for key, param in declared.items()}
         runs = scope.runs and (name == "cutoffs" or self.catalogue.depends_on(name, "cutoffs"))
         supplies = tuple(each.supply for each in inner.substitutions)
-        key = (relation.path, supplies, runs, tuple(sorted(chosen.items())))
-        if self.bins is not None and is_row_level(relation):
+        key = (relation.path, name, supplies, runs, tuple(sorted(chosen.items())))
+        if self.bins is not None and bin_rows.is_row_level(relation):
             self._placed[key] = self._place_binned_step(relation, inner, key)
         elif key not in self._placed:
             text = self.write_file(relation, inner)
@@ -271,12 +243,12 @@ class Builder:
         params = {
             name: scope.values.get(name, param.default) for name, param in relation.params.items()
         }
-        sql = write_binned_step(
+        sql = bin_rows.write_binned_step(
             relation,
             self.keys(scope.substitutions),
             self._columns_used[relation.name],
             lambda kind, node, column: self.relations.aggregate(
-                self, kind, node, describe_column(relation.name, column, params), params
+                self, kind, node, bin_rows.describe_column(relation.name, column, params), params
             ),
             weighted=self.binding.is_weighted,
         )
@@ -300,10 +272,17 @@ class Builder:
         self._check_roles(relation, scope)
         if self.bins is not None:
             check_file_allows_bins(relation, scope.values, has_values=self.binding.has_values)
-            columns = find_columns(relation, intervals=self.has_intervals)
+            columns = bin_rows.find_columns(relation, intervals=self.has_intervals)
             for read in relation.reads:
                 self._columns_used.setdefault(read, set()).update(columns)
-        tables = {read: self.place(read, scope) for read in relation.reads}
+        tables: dict[str, str] = {}
+        keys, renamed = self.keys(scope.substitutions), dict[str, str]()
+        for read in relation.reads:
+            step = self.resolve(read, scope) if self.bins is None else None
+            if step is not None and has_row_value(step):
+                tables[read], renamed = self._place_row_values(step, scope)
+            else:
+                tables[read] = self.place(read, scope)
         for name in relation.tables:
             tables[name] = self.place_table(name, relation.params[name], scope.values)
         names = {LEVEL: LEVEL} | {
@@ -311,9 +290,8 @@ class Builder:
             for name, param in relation.params.items()
             if param.kind != "matrix"
         }
-        keys, renamed = self.keys(scope.substitutions), {}
         across = relation.header.get("across")
-        if across == "matrices":
+        if across in ("matrices", "query"):
             # The file itself aggregates over the innermost keys.
             keys = self.keys(scope.substitutions[1:])
         elif across == "model":
@@ -329,6 +307,22 @@ class Builder:
                 renamed = {"model": self.binding.model_key}
         named = (tuple(tables.items()), tuple(names.items()), tuple(renamed.items()))
         return Place(keys, *named)
+
+    def _place_row_values(self, step: Relation, scope: Scope) -> tuple[str, dict[str, str]]:
+        """Add a column to the relation of row values; return its CTE, and the columns' names."""
+        self._check_roles(step, scope)
+        keys = self.keys(scope.substitutions)
+        names = {
+            name: self.add_parameter(name, scope.values.get(name, param.default))
+            for name, param in step.params.items()
+        }
+        sql, renamed = self._row_values.add(step, keys, names)
+        key = (ROW_VALUES, keys)
+        if key not in self._placed:
+            self._placed[key] = self.add_cte(ROW_VALUES, "")
+        cte, comment = self._placed[key], "each row's values, of which metrics are means"
+        self.ctes[cte] = Cte(cte, sql, "NOT MATERIALIZED", comment)
+        return cte, renamed
 
     def place_table(self, name: str, param: Param, values: Mapping[str, Value]) -> str:
         """Write the relation of a matrix or series parameter; return the name of its CTE."""
@@ -357,14 +351,14 @@ class Builder:
             if role in self.binding.further:
                 raise RequestError(f"{relation.name} of a class cannot read {name_argument(role)}=")
             has_score = self.binding.has_values and self.binding.has_score
-            advice = "; a regression has predicted values, and no score=" if has_score else ""
+            advice = "; give prediction= (--prediction) instead of score=" if has_score else ""
             raise RequestError(f"{name_argument(role)}= is needed and not given{advice}")
 
     def _place_contract(self, name: str) -> str:
-        if name == "class_scores" and name not in self.ctes:
+        if name in CLASS_RELATIONS and name not in self.ctes:
             if not self.binding.classes:
                 raise RequestError(_PER_CLASS)
-            sql = write_class_scores(self.binding, self.relations.buckets)
+            sql = CLASS_RELATIONS[name](self.binding, self.relations.buckets)
             self.add_cte(name, sql, "NOT MATERIALIZED")
         return name
 

@@ -1,6 +1,6 @@
 """Writes the classes of labels, predictions and parameters, and the scores of each class."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from sqleval.binding.binding import Binding
 from sqleval.binding.canonical import spell
@@ -121,3 +121,74 @@ def _write_listed_scores(items: Mapping[str, str], names: Sequence[str]) -> str:
     columns |= {"class": "c.class", "score": "p.scores[c.nth]"}
     columns |= {name: f"p.{name}" for name in WEIGHTS}
     return select(columns, f"FROM ({listed}) AS p\nCROSS JOIN (VALUES {classes}) AS c(nth, class)")
+
+
+def _name_scores(binding: Binding) -> list[str]:
+    return [f"score_{i}" for i, _ in enumerate(binding.classes, start=1)]
+
+
+def write_label_scores(binding: Binding, _: Buckets | None = None) -> str:
+    """Return ``label_scores``: one row per prediction, with the place of its class among all.
+
+    ``higher`` and ``tied`` are the numbers of classes with a higher and with the same score as the
+    label's (itself included); ``is_top`` says whether `write_predicted_class` is the label.
+    """
+    scores, label = _name_scores(binding), binding.role["label"]
+    of_label = " ".join(
+        f"WHEN {write_class_value(label, value)} THEN {name}"
+        for name, (value, _) in zip(scores, binding.classes, strict=True)
+    )
+    kept = {key: key for key in (*binding.keys, *binding.folds, "label")}
+    weights = {name: name for name in WEIGHTS}
+    predicted = write_predicted_class(binding, scores)
+    inner = kept | {"score": f"CASE label {of_label} END"} | {name: name for name in scores}
+    # Engines return one number for GREATEST of several.
+    inner |= {"top_score": f"GREATEST({', '.join(scores)})" if len(scores) > 1 else scores[0]}
+    inner |= {"is_top": f"CASE WHEN label = {predicted} THEN 1 ELSE 0 END"} | weights
+    counts = {
+        column: " + ".join(f"CASE WHEN {name} {sign} score THEN 1 ELSE 0 END" for name in scores)
+        for column, sign in (("higher", ">"), ("tied", "="))
+    }
+    outer = kept | {name: name for name in ("score", "top_score", "is_top")} | counts | weights
+    return select(outer, f"FROM ({select(inner, 'FROM predictions')}) AS p")
+
+
+def write_cumulative_scores(binding: Binding, _: Buckets | None = None) -> str:
+    """Return ``cumulative_scores``: a row per prediction and class except the last.
+
+    ``reached`` is the sum of the scores up to this class, and ``is_reached`` whether the label is
+    among these classes. The classes have the order of ``score=``.
+    """
+    scores, label = _name_scores(binding), binding.role["label"]
+    values = [write_class_value(label, value) for value, _ in binding.classes]
+    sums = [f"CAST({name} AS DOUBLE)" for name in scores]
+    kept = {key: key for key in (*binding.keys, *binding.folds)}
+    weights = {name: name for name in WEIGHTS}
+    count = {"n_classes": str(len(scores))}
+    if len(scores) > _MOST_SCANS and binding.dialect == "duckdb":
+        # See `_write_listed_scores`.
+        places = " ".join(f"WHEN {value} THEN {i}" for i, value in enumerate(values, start=1))
+        listed = {"scores": f"[{', '.join(sums)}]", "label_place": f"CASE label {places} END"}
+        inner = select(kept | listed | weights, "FROM predictions")
+        columns = {key: f"p.{key}" for key in kept} | {"place": "c.place"} | count
+        columns["reached"] = "list_sum(p.scores[1:c.place])"
+        columns["is_reached"] = "CASE WHEN p.label_place <= c.place THEN 1 ELSE 0 END"
+        columns |= {name: f"p.{name}" for name in WEIGHTS}
+        return select(
+            columns, f"FROM ({inner}) AS p\nCROSS JOIN range(1, {len(scores)}) AS c(place)"
+        )
+    selects: list[str] = []
+    # One class alone has one row, so that a slice keeps its row.
+    for i in range(1, max(len(scores), 2)):
+        is_reached = f"CASE WHEN label IN ({', '.join(values[:i])}) THEN 1 ELSE 0 END"
+        each = kept | {"place": str(i)} | count | {"reached": " + ".join(sums[:i])}
+        selects.append(select(each | {"is_reached": is_reached} | weights, "FROM predictions"))
+    return "\nUNION ALL\n".join(selects)
+
+
+#: The relations with the scores of each class, and the function that writes each.
+CLASS_RELATIONS: Mapping[str, Callable[[Binding, Buckets | None], str]] = {
+    "class_scores": write_class_scores,
+    "label_scores": write_label_scores,
+    "cumulative_scores": write_cumulative_scores,
+}

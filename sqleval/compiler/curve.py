@@ -5,9 +5,9 @@ from functools import lru_cache
 from sqleval.binding.binding import Binding
 from sqleval.catalog.contract import Relation
 from sqleval.catalog.request import Request
-from sqleval.compiler.builder import Builder, Plan, Scope
+from sqleval.compiler.builder import Builder
+from sqleval.compiler.domain import DomainChecks
 from sqleval.compiler.metric_rows import write_order
-from sqleval.compiler.problems import DomainChecks
 from sqleval.compiler.requirements import (
     check_names,
     check_request,
@@ -15,15 +15,23 @@ from sqleval.compiler.requirements import (
     name_request,
 )
 from sqleval.compiler.rewrite import SLICE
+from sqleval.compiler.scope import Plan, Scope
 from sqleval.compiler.state_rows import create_relations
 from sqleval.compiler.statement import Statement
-from sqleval.compiler.substitution import CLASSES, list_keys
+from sqleval.compiler.substitution import CLASSES, LABELS, Substitution, list_keys
 from sqleval.errors import RequestError
 
 
 def is_per_class(binding: Binding, relation: Relation) -> bool:
     """Whether a curve of two classes is computed once per class."""
     return binding.has_several_classes and relation.task == "two classes"
+
+
+def _list_substitutions(binding: Binding, relation: Relation) -> tuple[Substitution, ...]:
+    """Return the classes or labels for each of which a curve is computed."""
+    if binding.many is not None:
+        return (LABELS,)
+    return (CLASSES,) if is_per_class(binding, relation) else ()
 
 
 @lru_cache(maxsize=256)
@@ -48,7 +56,7 @@ def place_curve(builder: Builder, request: Request) -> Statement:
     binding = builder.binding
     relation = request.relation
     is_step = relation.kind not in ("curve", "metric")
-    substitutions = () if is_step or not is_per_class(binding, relation) else (CLASSES,)
+    substitutions = () if is_step else _list_substitutions(binding, relation)
     checks = DomainChecks()
     try:
         check_request(builder, request, relation, checks)
@@ -65,9 +73,15 @@ def place_curve(builder: Builder, request: Request) -> Statement:
     items = {name: f"r.{key}" for name, key in keys.items()}
     having = set(keys.values())
     order = [write_order(binding, key) for key in binding.keys_in_order if key in having]
-    items |= {column: f"r.{column}" for column in (*extra, *columns)}
-    order += [f"r.{key}" for key in extra]
-    order += [
-        f"r.{part}" for part in str(relation.header.get("order", ", ".join(columns))).split(", ")
-    ]
+    home = {column: f"r.{column}" for column in (*extra, *columns)}
+    if LABELS in substitutions:
+        # A row per label, or several, instead of the classes 1 and 0.
+        key = home.pop(LABELS.supply.keys[0])
+        home = {"class": key} | home | {"class": key}
+        extra = ["class"]
+    items |= home
+    order += [home[key] for key in extra]
+    for part in str(relation.header.get("order", ", ".join(columns))).split(", "):
+        column, *direction = part.split()
+        order.append(" ".join([home[column], *direction]))
     return builder.build_statement(items, cte, order, has_domain=domain)

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Literal
 
 from sqlglot import exp
 
@@ -11,6 +10,7 @@ from sqleval.common.sql_text import Value, write_key_equality, write_squared_dev
 from sqleval.compiler import rows
 from sqleval.compiler.audit import write_audit
 from sqleval.compiler.bin_rows import (
+    Aggregate,
     rewrite_over_source,
     write_bins,
     write_coarse_bins,
@@ -18,9 +18,11 @@ from sqleval.compiler.bin_rows import (
 )
 from sqleval.compiler.bins import Bins
 from sqleval.compiler.buckets import Buckets
-from sqleval.compiler.builder import Builder, InputRelations, Plan, Scope
-from sqleval.compiler.problems import DomainChecks, write_problems
+from sqleval.compiler.builder import Builder, InputRelations
+from sqleval.compiler.domain import DomainChecks
+from sqleval.compiler.problems import write_problems
 from sqleval.compiler.rewrite import bind_query, write_sql
+from sqleval.compiler.scope import Plan, Scope
 from sqleval.compiler.statement import Cte
 
 
@@ -132,7 +134,7 @@ class RowRelations(InputRelations):
     def aggregate(
         self,
         builder: Builder,
-        kind: Literal["sum", "centre", "squares", "key"],
+        kind: Aggregate,
         node: exp.Expr,
         description: str,
         params: Mapping[str, Value],
@@ -145,8 +147,9 @@ class RowRelations(InputRelations):
             sql = f"SUM(weight * ({sql}))" if self.binding.is_weighted else f"SUM({sql})"
         elif kind == "centre":
             sql = f"SUM(weight * weight * ({sql}))"
-        elif kind == "squares":
-            weight = "weight * weight" if self.binding.is_weighted else "1"
+        elif kind in ("squares", "deviations"):
+            weight = "weight * weight" if kind == "squares" else "weight"
+            weight = weight if self.binding.is_weighted else "1"
             sql = write_squared_deviations(weight, f"({sql})")
         name = next((name for name, same in home.items() if same == sql), None)
         if name is None:

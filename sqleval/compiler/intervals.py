@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 from math import isfinite
 from typing import NamedTuple
 
-from sqleval.catalog.contract import find_interval
 from sqleval.catalog.header import parse_range
+from sqleval.catalog.intervals import find_interval, name_interval
 from sqleval.common.sql_text import LARGEST
 
 #: The SQL of a metric's output columns, by name.
@@ -14,6 +14,7 @@ Header = Mapping[str, object]
 
 _NO_VARIATION = "no interval: no variation in the sample"
 INFINITE = "no interval: the value or its standard error is infinite"
+BEYOND = "no interval: an end lies beyond the values of the sample"
 FEW_ROWS = "few rows: interval may be too narrow"
 HEAVY_TAILS = "errors with heavy tails: interval may be too narrow"
 #: Above this kurtosis, intervals are too narrow (`tests/bench/coverage.py`); normal errors have 3.
@@ -159,20 +160,19 @@ def find_counts(name: str, at: At, *, weighted: bool) -> tuple[str, str]:
     return f"CAST({at[name]} AS DOUBLE) / NULLIF({at['trials']}, 0) * {trials}", trials
 
 
-def _write_wilson(at: At, level: Level, _: Header, weighted: bool) -> Bounds:
+def _write_wilson(at: At, level: Level, header: Header, weighted: bool) -> Bounds:
     successes, trials = find_counts("successes", at, weighted=weighted)
     low, high = _write_wilson_ends(successes, trials, level.z)
     case_when = f"CASE WHEN {at['trials']} > 0 THEN"
     if level.is_exact:
         nothing, counts = f"{case_when} 0e0 END", (successes, trials)
-        method = _name_method("clopper-pearson", weighted)
+        method = _linearise("clopper-pearson", weighted)
         return Bounds(nothing, nothing, method, counts=counts)
-    return Bounds(
-        f"{case_when} {low} END", f"{case_when} {high} END", _name_method("wilson", weighted)
-    )
+    method = _name_method(at, header, weighted)
+    return Bounds(f"{case_when} {low} END", f"{case_when} {high} END", method)
 
 
-def _write_wilson_of_prevalence(at: At, level: Level, _: Header, weighted: bool) -> Bounds:
+def _write_wilson_of_prevalence(at: At, level: Level, header: Header, weighted: bool) -> Bounds:
     """Return the range of p (1 - p) over the interval of p, as the standard error at 1/2 is 0."""
     ends = _write_wilson_ends(*find_counts("positives", at, weighted=weighted), level.z)
     first, last = (f"{p} * (1e0 - {p})" for p in ends)
@@ -181,7 +181,7 @@ def _write_wilson_of_prevalence(at: At, level: Level, _: Header, weighted: bool)
     return Bounds(
         f"{case_when} LEAST({first}, {last}) END",
         f"{case_when} CASE WHEN {holds_half} THEN 2.5e-1 ELSE GREATEST({first}, {last}) END END",
-        _name_method("wilson of the prevalence", weighted),
+        _name_method(at, header, weighted),
     )
 
 
@@ -198,7 +198,7 @@ def _write_delong(at: At, level: Level, header: Header, weighted: bool) -> Bound
         plain = _write_normal(at, level, header, weighted)
         few = f"CASE WHEN {error} > {_LEAST} AND {pairs} < {MIN_PAIRS} THEN '{FEW_ROWS}' END"
         note = f"COALESCE({plain.note}, {few})"
-        return plain._replace(method=_name_method("delong, normal", weighted), note=note)
+        return plain._replace(method=_linearise("delong, normal", weighted), note=note)
     bound = f"{span:e} * POWER({level.alpha}, 1e0 / NULLIF(CAST({pairs} AS DOUBLE), 0))"
     most = least + span
     inner = _write_logit(at, level, header)
@@ -214,7 +214,7 @@ def _write_delong(at: At, level: Level, header: Header, weighted: bool) -> Bound
     return Bounds(
         write_end(f"{least:e}", f"{least:e} + {bound}", inner[0]),
         write_end(f"{most:e} - {bound}", f"{most:e}", inner[1]),
-        _name_method("delong, logit", weighted),
+        _name_method(at, header, weighted),
         f"CASE WHEN {share} >= {_MOST} THEN 'one-sided bound: all pairs are {at_most}'"
         f" WHEN {share} <= {_LEAST} THEN 'one-sided bound: all pairs are {at_least}'"
         f" WHEN {error} <= {_LEAST} THEN '{_NO_VARIATION}'"
@@ -265,15 +265,33 @@ def _write_quantile(at: At, level: Level) -> str:
     return f"{level.z} * (1e0 + {square} / NULLIF(4e0 * {at['degrees']}, 0))"
 
 
-def _write_log(at: At, level: Level) -> tuple[str, str]:
-    """Return an interval that is symmetric on the scale of the logarithm of a positive value."""
-    value, error = at["value"], at["stderr"]
-    step = f"LEAST({level.z} * {error} / NULLIF({value}, 0), 7e2)"
-    low, high = (
-        f"CASE WHEN {error} > 0 AND {error} <= {LARGEST} AND {value} > 0"
-        f" THEN {value} * EXP({sign}{step}) END"
-        for sign in ("-", "")
-    )
+def _write_log(at: At, level: Level, end: str, sign: str) -> tuple[str, str]:
+    """Return an interval that is symmetric on the scale of the logarithm of the distance to an end.
+
+    Parameters
+    ----------
+    at : mapping of str to str
+        SQL of the metric's columns.
+    level : Level
+        The level.
+    end : str
+        The end of the range, as SQL.
+    sign : str
+        ``-`` for the upper end of the range, otherwise empty.
+    """
+    error, distance = at["stderr"], at["value"]
+    if sign or float(end):
+        distance = f"({sign}({distance} - {end}))"
+    step = f"LEAST({_write_quantile(at, level)} * {error} / NULLIF({distance}, 0), 7e2)"
+    inside = f"{error} > 0 AND {error} <= {LARGEST} AND {distance} > 0"
+    if "degrees" in at:
+        inside += f" AND {at['degrees']} > 0"
+    near, far = (f"{distance} * EXP({way}{step})" for way in ("-", ""))
+    if sign:
+        near, far = f"{end} - {far}", f"{end} - {near}"
+    elif float(end):
+        near, far = f"{end} + {near}", f"{end} + {far}"
+    low, high = (f"CASE WHEN {inside} THEN {sql} END" for sql in (near, far))
     return low, high
 
 
@@ -283,12 +301,12 @@ def _write_delta(at: At, level: Level, header: Header, weighted: bool) -> Bounds
     if least is not None and most is not None:
         low, high = _write_logit(at, level, header)
         reason = _write_reason(at, _LEAST)
-        return Bounds(low, high, _name_method("delta method, logit", weighted), reason)
-    if least is not None and float(least) == 0:
-        low, high = _write_log(at, level)
-        return Bounds(low, high, _name_method("delta method, log", weighted), _write_reason(at))
-    bounds = _write_normal(at, level, header, weighted)
-    return bounds._replace(method=_name_method("delta method", weighted))
+        return Bounds(low, high, _name_method(at, header, weighted), reason)
+    if least is not None or most is not None:
+        end, sign = (most, "-") if least is None else (least, "")
+        low, high = _write_log(at, level, str(end), sign)
+        return Bounds(low, high, _name_method(at, header, weighted), _write_reason(at))
+    return _write_normal(at, level, header, weighted)
 
 
 def _write_normal(at: At, level: Level, header: Header, weighted: bool) -> Bounds:
@@ -297,15 +315,21 @@ def _write_normal(at: At, level: Level, header: Header, weighted: bool) -> Bound
     low, high = _clip_to_range(f"{at['value']} - {half}", f"{at['value']} + {half}", header)
     # GREATEST and LEAST skip NULL, and would return the range's end without a standard error.
     case_when = f"CASE WHEN {error} > 0 AND {error} <= {LARGEST} THEN"
-    method = _name_method("student" if "degrees" in at else "normal", weighted)
+    method = _name_method(at, header, weighted)
     return Bounds(f"{case_when} {low} END", f"{case_when} {high} END", method, _write_reason(at))
 
 
-def _write_order_statistics(at: At, level: Level, _: Header, weighted: bool) -> Bounds:
+def _write_order_statistics(at: At, level: Level, header: Header, weighted: bool) -> Bounds:
     """Return the two values of the sample between which a quantile lies."""
     both = f"{at['lower']} IS NOT NULL AND {at['upper']} IS NOT NULL"
     low, high = (f"CASE WHEN {both} THEN {at[end]} END" for end in ("lower", "upper"))
-    return Bounds(low, high, _name_method("order statistics", weighted))
+    note = f"CASE WHEN NOT ({both}) THEN '{BEYOND}' END"
+    return Bounds(low, high, _name_method(at, header, weighted), note)
+
+
+def _write_none(at: At, level: Level, header: Header, weighted: bool) -> Bounds:
+    """Return the note of a maximum, whose bootstrap would not reach beyond the sample either."""
+    return Bounds(method="", note=f"CASE WHEN {at['value']} IS NOT NULL THEN '{BEYOND}' END")
 
 
 def _write_reason(at: At, rounding: str = "0") -> str:
@@ -326,7 +350,12 @@ def _write_reason(at: At, rounding: str = "0") -> str:
     return f"CASE {infinite} WHEN {error} <= {rounding} THEN '{_NO_VARIATION}'{few} END"
 
 
-def _name_method(method: str, weighted: bool) -> str:
+def _name_method(at: At, header: Header, weighted: bool) -> str:
+    """Return the name of a metric's interval for the column ``method``."""
+    return _linearise(str(name_interval(at, header)), weighted)
+
+
+def _linearise(method: str, weighted: bool) -> str:
     return f"{method}, linearised" if weighted else method
 
 
@@ -338,6 +367,7 @@ METHODS: Mapping[str, Callable[[At, Level, Header, bool], Bounds]] = {
     "order statistics": _write_order_statistics,
     "normal": _write_normal,
     "delta": _write_delta,
+    "none": _write_none,
 }
 
 

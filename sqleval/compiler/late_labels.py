@@ -3,6 +3,7 @@
 from sqleval.binding.binding import Binding
 from sqleval.binding.canonical import choose_key_form, write_canonical, write_keys
 from sqleval.binding.label_keys import Labels
+from sqleval.binding.many_labels import LABEL
 from sqleval.common.columns import Column
 from sqleval.common.sql_text import quote, select
 
@@ -23,6 +24,7 @@ def write_labels_of_rows(binding: Binding, rows: str) -> str:
     if binding.adds_items:
         query = binding.role["query"].name
         labels = labels._replace(pairs=tuple(p for p in labels.pairs if p[0].name == query))
+    labels = labels.of_rows
     pairs = [write_keys(*pair, ("s", "l"), binding.dialect) for pair in labels.pairs]
     theirs = ", ".join(right for _, right in pairs)
     ours = ", ".join(left for left, _ in pairs)
@@ -44,9 +46,15 @@ def write_unequal_counts() -> tuple[str, str, str]:
 
 
 def count_repeats(labels: Labels, dialect: str) -> str:
-    """Return the SQL of the number of labels whose keys stand in an earlier label, too."""
+    """Return the SQL of the number of labels whose keys stand in an earlier label, too.
+
+    Of a row with many labels, one of them is counted.
+    """
     keys = [write_keys(*pair, ("s", "l"), dialect)[1] for pair in labels.pairs]
     present = " AND ".join(f"{key} IS NOT NULL" for key in keys)
+    if labels.of_rows != labels:
+        name = f"l.{quote(LABEL)}"
+        present += f" AND {name} = (SELECT MIN({name}) FROM _labels AS l)"
     each = f"SELECT COUNT(*) AS n FROM _labels AS l WHERE {present} GROUP BY {', '.join(keys)}"
     return f"(SELECT COALESCE(SUM(n - 1), 0) FROM ({each}) AS k)"
 
@@ -109,6 +117,7 @@ def _list_columns(binding: Binding, labels: Labels) -> list[str]:
     names = [*labels.on, *(column.name for column in (*binding.by, *binding.over))]
     names += [column.name for role, column in binding.roles if role not in labels.roles]
     names += [column.name for column in binding.mapped_columns]
+    names += [column.name for column in binding.label_keys.values()]
     names += [*binding.where_columns]
     names += [binding.period.column.name] if binding.period else []
     return list(dict.fromkeys(names))

@@ -8,7 +8,8 @@ from sqleval.catalog.request import PER_CLASS, Request, format_request
 from sqleval.common.sql_text import LARGEST, select, write_key_equality, write_literal
 from sqleval.compiler import weights
 from sqleval.compiler.audit import UNKNOWN
-from sqleval.compiler.builder import Builder, Scope
+from sqleval.compiler.builder import Builder
+from sqleval.compiler.domain import DomainChecks
 from sqleval.compiler.expected import describe_expectation
 from sqleval.compiler.intervals import (
     Bounds,
@@ -23,10 +24,10 @@ from sqleval.compiler.placed import (
     write_bounds,
     write_hidden,
 )
-from sqleval.compiler.problems import DomainChecks
 from sqleval.compiler.reducers import Folding, write_fold
+from sqleval.compiler.scope import Scope
 from sqleval.compiler.statement import Statement
-from sqleval.compiler.substitution import averages_folds, create_folds
+from sqleval.compiler.substitution import LABELS, Substitution, averages_folds, create_folds
 
 #: The columns of every result of metrics, after the slice keys (and ``class``, where there is one).
 COLUMNS = ("metric", "value", "low", "high", "n", "n_dropped", "method", "note")
@@ -34,6 +35,8 @@ COLUMNS = ("metric", "value", "low", "high", "n", "n_dropped", "method", "note")
 NO_CLOSED_FORM = "no interval in closed form; the bootstrap gives one"
 #: The note of a sum over rows.
 NO_SUM = "no interval: a sum depends on the number of rows, and the mean has one"
+#: The note of a metric of all queries together.
+NO_MEAN = "no interval: it is one value of all lists, not a mean over them"
 #: Start of the text in ``method`` for a metric that ``over=`` does not average.
 _POOLED = "pooled over "
 #: Regular expression of that text.
@@ -60,9 +63,22 @@ def has_class_column(requests: Sequence[Request]) -> bool:
     return any(request.average == PER_CLASS for request in requests)
 
 
+def explain_no_interval(request: Request) -> str | None:
+    """Return the note of a metric that has no interval, not even by the bootstrap."""
+    if request.is_sum:
+        return NO_SUM
+    return NO_MEAN if request.relation.is_of_all_queries else None
+
+
 def list_columns(requests: Sequence[Request]) -> tuple[str, ...]:
     """Return the columns of a result after its slice keys."""
     return ("class", *COLUMNS) if has_class_column(requests) else COLUMNS
+
+
+def _choose_undefined(request: Request, folded: Substitution) -> float | None:
+    """Return the value that replaces an undefined one before a fold; None leaves it out."""
+    given = request.zero_division
+    return folded.undefined_value if given is None else given
 
 
 def _fold_substitutions(
@@ -87,7 +103,7 @@ def _fold_substitutions(
         folding = Folding(
             each, builder.keys(outer), cte, columns, support, whole, ends, ci=ci,
             # Only the first fold replaces undefined values: none are left for the second.
-            zero_division=request.zero_division if i == 0 else None,
+            zero_division=_choose_undefined(request, each) if i == 0 else None,
         )  # fmt: skip
         sql, columns = write_fold(folding)
         over = each.supply.keys[0] if each.reducer != "extremes" else ""
@@ -106,8 +122,8 @@ def _write_note(
     if builder.binding.has_fractions or builder.binding.has_counts:
         note = f"COALESCE({note}, CASE WHEN {at['value']} IS NULL THEN 'total weight is 0' END)"
     if ci and bounds.method is None:
-        none = NO_SUM if placed.request.is_sum else NO_CLOSED_FORM
-        note = f"COALESCE({note}, {write_literal(none)})"
+        why = explain_no_interval(placed.request) or NO_CLOSED_FORM
+        note = f"COALESCE({note}, {write_literal(why)})"
     elif ci:
         why = f"CASE WHEN {bounds.low} IS NULL THEN 'no interval: too few rows' END"
         why = f"COALESCE({bounds.note}, {why})" if bounds.note else why
@@ -178,15 +194,17 @@ def _write_metric(
     folds = _place_folds(builder) if is_pooled else None
     items = {key: f"a.{key}" for key in binding.keys}
     if layout.class_keys:
-        items["class"] = "r.class" if request.average == PER_CLASS else _write_no_class(builder)
+        of_class = "r.class" if binding.many is None else f"r.{LABELS.supply.keys[0]}"
+        is_listed = request.average == PER_CLASS
+        items["class"] = of_class if is_listed else _write_no_class(builder)
     items |= {
         "ordinal": str(ordinal),
         "metric": write_literal(format_request(request)),
         "value": f"CAST({_write_value(builder, placed, at['value'])} AS DOUBLE)",
         "low": f"CAST({bounds.low} AS DOUBLE)",
         "high": f"CAST({bounds.high} AS DOUBLE)",
-        "n": "CAST(a._used AS BIGINT)",
-        "n_dropped": "CAST(a._rows - a._used AS BIGINT)",
+        "n": _write_rows(binding, "a._used"),
+        "n_dropped": _write_rows(binding, "a._rows - a._used"),
         "method": f"CAST({_write_method(builder, request, bounds, folds)} AS VARCHAR)",
         "note": _write_note(builder, placed, at, bounds, ci=level is not None),
         "guard": placed.guard or "CAST(NULL AS VARCHAR)",
@@ -248,12 +266,20 @@ def _place_folds(builder: Builder) -> str:
     return "_folds"
 
 
+def _write_rows(binding: Binding, count: str) -> str:
+    """Return a number of rows as SQL; a row of many labels was counted once per label."""
+    if binding.many is not None:
+        count = f"({count}) / {len(binding.many.names)}"
+    return f"CAST({count} AS BIGINT)"
+
+
 def _write_no_class(builder: Builder) -> str:
     """Return the class of a metric of all classes: NULL, with a type if it is known.
 
     Sail takes the type of a column of UNION ALL from the first SELECT.
     """
-    label = builder.binding.role["label"]
+    many = builder.binding.many
+    label = builder.binding.role["label"] if many is None else many.label
     return f"CAST(NULL AS {label.type})" if label.kind in ("integer", "text") else "NULL"
 
 

@@ -13,11 +13,12 @@ from sqleval.catalog.request import Request
 from sqleval.compiler import metric_rows, requirements
 from sqleval.compiler.bins import Bins
 from sqleval.compiler.buckets import Buckets
-from sqleval.compiler.builder import Builder, Plan, Scope
+from sqleval.compiler.builder import Builder
+from sqleval.compiler.domain import DomainChecks
 from sqleval.compiler.intervals import Level
 from sqleval.compiler.placed import PlacedMetric
-from sqleval.compiler.problems import DomainChecks
-from sqleval.compiler.rewrite import MetricText, find_fusion_key
+from sqleval.compiler.rewrite import MetricText, is_plain
+from sqleval.compiler.scope import Plan, Scope
 from sqleval.compiler.state_rows import create_relations
 from sqleval.compiler.statement import Cte, Statement
 from sqleval.errors import RequestError
@@ -77,9 +78,8 @@ class _Metrics:
         if relation.header.get("across"):
             # The file itself aggregates over the keys of the innermost substitution.
             substitutions = substitutions[1:]
-        plain = find_fusion_key(relation.query)
         supplies = tuple(each.supply for each in substitutions)
-        key = (text.source, plain, supplies) if plain else (request,)
+        key = (text.frame, supplies) if is_plain(relation.query) else (request,)
         if key not in self.fused:
             cte = self.builder.add_cte(f"_metrics_{len(self.fused) + 1}", "")
             keys = [text.keys[name] for name in self.builder.keys(substitutions)]
@@ -128,7 +128,7 @@ def compile_metrics(
     # A group may replace its rows only if its count can be a weight.
     frequency = all(each.relation.header.get("weights") == "frequency" for each in requests)
     has_plain_rows = not (binding.has_fractions or binding.has_counts)
-    can_group = binding.has_two_classes and has_plain_rows and frequency
+    can_group = binding.has_two_classes and has_plain_rows and frequency and binding.many is None
     if plan == "groups" and not can_group:
         plan = "rows"
     builder = Builder(create_relations(binding, plan), requests[0].catalogue, ci=ci is not None)

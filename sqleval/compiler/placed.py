@@ -4,12 +4,13 @@ from typing import NamedTuple
 
 from sqlglot import exp
 
+from sqleval.binding.binding import Binding
 from sqleval.catalog.request import Request
 from sqleval.compiler import weights
 from sqleval.compiler.builder import Builder
 from sqleval.compiler.intervals import Bounds, Level, find_counts, widen_interval, write_interval
 from sqleval.compiler.requirements import is_linearised
-from sqleval.compiler.substitution import Substitution
+from sqleval.compiler.substitution import Substitution, list_keys
 
 #: Hidden columns from which exact intervals of rates are computed.
 COUNTS = ("_successes", "_trials")
@@ -55,14 +56,19 @@ class PlacedMetric(NamedTuple):
         return any(each.is_folded for each in self.substitutions)
 
 
-def _keep_for_interval(at: dict[str, str], placed: PlacedMetric) -> dict[str, str]:
+def _keep_for_interval(
+    at: dict[str, str], placed: PlacedMetric, binding: Binding
+) -> dict[str, str]:
     """Return the columns from which an interval may be computed.
 
     A sum over rows has no interval, because the columns belong to the mean. In pooled counts of all
     classes a row counts once per class, so a standard error for independent rows would be wrong.
     But tp + fp, and tp + fn, count each row once, so rates of these keep their counts; except for
-    pairs of classes, where a right row counts once per pair.
+    pairs of classes, where a right row counts once per pair. The labels of a row are not
+    independent, so pooled labels have no standard error from counts.
     """
+    if binding.many is not None and not {*list_keys(placed.substitutions)} & {*binding.label_keys}:
+        return {name: sql for name, sql in at.items() if name in ("value", "note", "low", "high")}
     if placed.request.is_sum:
         return {name: sql for name, sql in at.items() if name in ("value", "low", "high")}
     pooled = [each.supply.twin for each in placed.substitutions if each.reducer == "pooled"]
@@ -82,7 +88,7 @@ def write_bounds(
 ) -> Bounds:
     """Return the interval of a metric, widened by the uncertainty of score bins."""
     binding, header = builder.binding, placed.request.header
-    columns = _keep_for_interval(at, placed)
+    columns = _keep_for_interval(at, placed, binding)
     if level is not None and binding.is_weighted:
         columns = _linearise(builder, placed, columns)
     bounds = write_interval(columns, level, header, weighted=binding.is_weighted)
@@ -93,7 +99,9 @@ def write_bounds(
 
 def _linearise(builder: Builder, placed: PlacedMetric, columns: dict[str, str]) -> dict[str, str]:
     """Return the columns of an interval, corrected for sampling weights."""
-    if not is_linearised(builder, placed.request.name):
+    # The mean over rows of many labels has weights of its own.
+    is_per_row = builder.binding.many is not None and placed.request.is_per_row
+    if not is_per_row and not is_linearised(builder, placed.request.name):
         return {name: sql for name, sql in columns.items() if name in ("value", "note")}
     if "stderr" in columns:
         return columns | {"stderr": f"({columns['stderr']} * {weights.write_correction()})"}
@@ -121,7 +129,8 @@ def write_hidden(
 
 def _list_parts(builder: Builder, placed: PlacedMetric, at: dict[str, str]) -> dict[str, str]:
     """Return the SQL of the columns of `PARTS` that a metric has."""
-    columns, is_weighted = _keep_for_interval(at, placed), builder.binding.is_weighted
+    is_weighted = builder.binding.is_weighted
+    columns = _keep_for_interval(at, placed, builder.binding)
     if is_weighted:
         columns = _linearise(builder, placed, columns)
     parts = {"_effective": weights.write_effective_rows() if is_weighted else "a._used"}

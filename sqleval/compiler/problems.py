@@ -5,19 +5,20 @@ words. The frontend raises a problem as `DataError`.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from sqleval.binding.binding import Binding
 from sqleval.catalog.roles import ROLES, must_be_finite, name_argument
 from sqleval.common.columns import Column, is_float
 from sqleval.common.sql_text import write_literal
 from sqleval.compiler.audit import (
+    has_key,
     has_other_types,
     is_refused_below_zero,
     list_fractional,
     may_have_others,
     write_wrong_value,
 )
+from sqleval.compiler.domain import DomainChecks
 from sqleval.compiler.late_labels import count_repeats, write_unequal_counts
 from sqleval.compiler.rows import list_internal_columns, may_be_missing
 
@@ -58,6 +59,8 @@ def _divide_by_copies(binding: Binding, count: str, *, per_model: bool = False) 
     With ``per_model`` it counts values of the models' columns, which differ between models.
     """
     copies = max(len(binding.sets), 1) * (1 if per_model else max(len(binding.models), 1))
+    if binding.many is not None:
+        return f"CAST(CEIL({count} / {copies * len(binding.many.names)}e0) AS BIGINT)"
     return f"CAST({count} / {copies} AS BIGINT)" if copies > 1 else count
 
 
@@ -118,15 +121,15 @@ def _check_two_values(binding: Binding, role: str) -> list[Case]:
     zeros, others = (_aggregate(binding, "SUM", f"{role}_{name}") for name in ("zeros", "others"))
     low = _aggregate(binding, "MIN", f"{role}_low")
     must = f"{what} must hold 0 and 1 (or -1 and 1)"
-    advice = f"; positive= (--positive) names the positive value of two, {_SEVERAL}"
+    advice = f"positive= (--positive) names the positive value of two, {_SEVERAL}"
     if is_float(column.type) and "score" in binding.role:
-        advice += ", prediction= (--prediction) instead of score= evaluates a regression"
+        advice = f"prediction= (--prediction) instead of score= evaluates a regression, {advice}"
     other = _aggregate(binding, "MAX", f"{role}_other")
     share = _write_share(binding, f"{role}_others", role)
     several = concatenate(
-        f"{must}; another value, such as ", (other,), ", is in ", share, advice
+        f"{must}; another value, such as ", (other,), ", is in ", share, f"; {advice}"
     )  # fmt: skip
-    both = concatenate(f"{must}; it holds 0 and -1{advice}")
+    both = concatenate(f"{must}; it holds 0 and -1; {advice}")
     return [(f"{others} > 0", several), (f"{low} = -1 AND {zeros} > 0", both)]
 
 
@@ -181,34 +184,6 @@ def _check_other_types(binding: Binding) -> list[Case]:
     return [(f"{alone} = {used} AND {used} > 0", sentence)]
 
 
-@dataclass
-class DomainChecks:
-    """The reasons to count scores outside 0 .. 1 in the audit.
-
-    Attributes
-    ----------
-    of_probabilities : list of str
-        Metrics asked for by name that are defined for scores in 0 .. 1 only.
-    at_default_threshold : list of str
-        Metrics asked for by name that use the default threshold 0.5.
-    has_guards : bool
-        Whether a metric of the default set is left out if scores are outside.
-    has_remarks : bool
-        Whether a metric's note depends on it.
-    """
-
-    of_probabilities: list[str] = field(default_factory=list[str])
-    at_default_threshold: list[str] = field(default_factory=list[str])
-    has_guards: bool = False
-    has_remarks: bool = False
-
-    @property
-    def is_needed(self) -> bool:
-        """Whether scores outside 0 .. 1 change the result or are an error."""
-        names = self.of_probabilities or self.at_default_threshold
-        return bool(names or self.has_guards or self.has_remarks)
-
-
 def _check_domain(binding: Binding, checks: DomainChecks) -> list[Case]:
     columns = ", ".join(map(repr, binding.score_names))
     test = f"{_aggregate(binding, 'SUM', 'score_outside')} > 0"
@@ -251,6 +226,18 @@ def _check_allowed(binding: Binding) -> list[Case]:
             sentence = concatenate(what, (other,), must, share)
         cases.append((f"{other} IS NOT NULL", sentence))
     return cases
+
+
+def _check_rows(binding: Binding) -> list[Case]:
+    """Return the case for rows of many labels that share the key which tells them apart."""
+    row = binding.many.row if binding.many else None
+    if row is None or not has_key(binding):
+        return []
+    again = f"COALESCE({_aggregate(binding, 'SUM', 'row_again')}, 0)"
+    sentence = concatenate(
+        f"key={row.name!r} has a value that several rows of a slice share, and must tell rows apart"
+    )
+    return [(f"{again} > 0", sentence)]
 
 
 def _check_weights(binding: Binding) -> list[Case]:
@@ -306,9 +293,7 @@ def _note_labels(binding: Binding, origin: str) -> str:
     # Unmatched labels are repeated per model and set of keys, as rows are.
     alone = f"(SELECT {size} FROM {origin} WHERE _side = 'label')"
     # Over no rows a SUM is NULL, and a COUNT is 0.
-    sums = (
-        f"COALESCE({_aggregate(binding, 'SUM', column)}, 0)" for column in ("_unmatched", "_rows")
-    )
+    sums = (f"COALESCE({_aggregate(binding, 'SUM', of)}, 0)" for of in ("_unmatched", "_rows"))
     alone, unmatched, rows = (_divide_by_copies(binding, count) for count in (alone, *sums))
     fate, hint = "have no label yet and are left out", "''"
     if binding.has_queries:
@@ -352,6 +337,7 @@ def write_problems(binding: Binding, checks: DomainChecks, origin: str = "_sourc
     if binding.nulls == "error":
         cases += _check_missing(binding)
     cases += _check_allowed(binding)
+    cases += _check_rows(binding)
     if binding.is_weighted:
         cases += _check_weights(binding)
     if binding.has_counts:

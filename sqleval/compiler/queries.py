@@ -9,12 +9,13 @@ from sqleval.catalog.request import Request
 from sqleval.common.columns import Column
 from sqleval.common.sql_text import Value, select, write_key_equality
 from sqleval.compiler.builder import Builder
+from sqleval.compiler.domain import DomainChecks
 from sqleval.compiler.late_labels import write_rows_only
 from sqleval.compiler.metrics import write_metrics
 from sqleval.compiler.placed import PlacedMetric
-from sqleval.compiler.problems import DomainChecks
 from sqleval.compiler.rows import write_usable
 from sqleval.compiler.state_rows import create_relations, name_values
+from sqleval.errors import RequestError
 
 
 class QueryValues(NamedTuple):
@@ -73,6 +74,12 @@ def write_query_values(
     cluster : Column, optional
         The column of clusters of queries, such as users.
     """
+    for each in requests:
+        if each.relation.is_of_all_queries:
+            raise RequestError(
+                f"{each.name} is one value of all lists, and a state holds values of each list: "
+                "leave it out, or evaluate the rows"
+            )
     read = binding
     if cluster is not None and "cluster" not in binding.role:
         read = replace(binding, roles=(*binding.roles, ("cluster", cluster)))

@@ -5,7 +5,12 @@ from typing import NamedTuple
 
 from sqlglot import exp
 
-from sqleval.common.sql_text import LARGEST, select, write_key_equality
+from sqleval.common.sql_text import (
+    LARGEST,
+    select,
+    write_key_equality,
+    write_squared_deviations,
+)
 from sqleval.compiler.rewrite import SLICE
 from sqleval.compiler.substitution import Reducer, Substitution
 
@@ -93,6 +98,9 @@ def _write_mean(folding: Folding) -> tuple[str, dict[str, str]]:
     plural = substitution.plural
     has_interval = folding.ci and substitution.sampled
     none, is_some, some = _write_undefined(folding, value)
+    if substitution.undefined_value is not None:
+        _, is_some, some = _write_undefined(folding, f"m.{folding.columns['value']}")
+        some += f" || ', which count as {folding.zero_division:g}'"
     few, rest = "", ""
     if has_interval:
         is_few = f"COUNT({value}) < {MIN_SAMPLE} AND STDDEV_SAMP({value}) > 0"
@@ -101,10 +109,32 @@ def _write_mean(folding: Folding) -> tuple[str, dict[str, str]]:
         rest = f" || CASE WHEN {is_few} THEN '; {warning}' ELSE '' END"
     note = f"CASE {none} WHEN {is_some} THEN {some}{rest}{few} END"
     items = {"value": mean, "note": note}
-    if has_interval:
-        items["stderr"] = f"STDDEV_SAMP({value}) / NULLIF(SQRT(COUNT({value})), 0)"
+    if has_interval and folding.support:
+        items |= _write_weighted_error(value, mean)
+    elif has_interval:
+        # Values that differ by rounding alone do not vary.
+        varies = f"MAX({value}) - MIN({value}) > 1e-14 * MAX(ABS({value}))"
+        error = f"STDDEV_SAMP({value}) / NULLIF(SQRT(COUNT({value})), 0)"
+        items["stderr"] = f"CASE WHEN {varies} THEN {error} WHEN COUNT({value}) > 1 THEN 0e0 END"
         items["degrees"] = f"COUNT({value}) - 1"
     return folding.select(items, source)
+
+
+def _write_weighted_error(value: str, mean: str) -> dict[str, str]:
+    """Return the linearised standard error of a weighted mean, and its degrees of freedom.
+
+    The variance of sum w (x - m) / sum w is sum w^2 (x - m)^2 / (sum w)^2.
+    """
+    square = f"CASE WHEN {value} IS NOT NULL THEN s.support * s.support END"
+    total = f"CAST(SUM(CASE WHEN {value} IS NOT NULL THEN s.support END) AS DOUBLE)"
+    # The deviations are around the mean with squared weights, and are moved to the other mean.
+    centre = f"SUM(({square}) * {value}) / NULLIF(SUM({square}), 0)"
+    spread = f"{write_squared_deviations(f'({square})', value)}"
+    squares = f"{spread} + SUM({square}) * POWER({centre} - {mean}, 2)"
+    return {
+        "stderr": f"SQRT(GREATEST({squares}, 0e0)) / NULLIF({total}, 0)",
+        "degrees": f"{total} * {total} / NULLIF(SUM({square}), 0) - 1",
+    }
 
 
 def _write_undefined(folding: Folding, value: str) -> tuple[str, str, str]:

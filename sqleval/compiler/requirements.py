@@ -9,9 +9,10 @@ from sqleval.catalog import graph
 from sqleval.catalog.contract import Relation
 from sqleval.catalog.request import Request, format_request
 from sqleval.common.sql_text import Value, quote, write_literal
-from sqleval.compiler.builder import Builder, Scope
+from sqleval.compiler.builder import Builder
+from sqleval.compiler.domain import DomainChecks
 from sqleval.compiler.expected import check_expected
-from sqleval.compiler.problems import DomainChecks
+from sqleval.compiler.scope import Scope
 from sqleval.compiler.singles import round_threshold
 from sqleval.compiler.substitution import list_substitutions
 from sqleval.errors import RequestError

@@ -122,9 +122,10 @@ def bind_query(
         elif isinstance(node, exp.Ln):
             _guard_logarithm(node)
         elif isinstance(node, exp.Table) and tables.get(node.name, node.name) != node.name:
-            if not node.alias:
-                node.set("alias", exp.TableAlias(this=exp.to_identifier(node.name)))
-            node.set("this", exp.to_identifier(tables[node.name]))
+            new = tables[node.name]
+            alias = exp.TableAlias(this=exp.to_identifier(node.alias_or_name))
+            node.set("alias", None if node.alias_or_name == new else alias)
+            node.set("this", exp.to_identifier(new))
     return bound
 
 
@@ -210,18 +211,16 @@ def write_metric(relation: Relation, place: Place) -> MetricText:
     return MetricText(source, items, keys, write_sql(query))
 
 
-def find_fusion_key(query: exp.Query) -> tuple[str, bool] | None:
-    """Return (relation, grouped) if the metric is a plain SELECT from one relation, else None.
+def is_plain(query: exp.Query) -> bool:
+    """Whether a metric is a plain SELECT from one relation, with a row per slice.
 
-    Metrics with the same key become one SELECT, and so one pass.
+    Plain metrics that differ only in their columns become one SELECT, and so one pass.
     """
-    plain = {"expressions", "from_", "group"}
+    plain = {"expressions", "from_", "where", "group"}
     if not isinstance(query, exp.Select) or {k for k, v in query.args.items() if v} - plain:
-        return None
+        return False
     source = query.args["from_"].this
-    if not isinstance(source, exp.Table) or source.alias or query.find(exp.Window):
-        return None
+    if not isinstance(source, exp.Table) or query.find(exp.Window):
+        return False
     group = query.args.get("group")
-    if group is not None and not all(_is_slice(column) for column in group.expressions):
-        return None
-    return source.name, group is not None
+    return group is None or all(_is_slice(column) for column in group.expressions)

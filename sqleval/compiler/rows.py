@@ -106,7 +106,8 @@ def _read_keys(binding: Binding) -> dict[str, str]:
         items = {key: _write_slice_key(binding, column, sql) for (key, sql), column in named}
         items[binding.set_key] = "g.keys"
     folds = zip(binding.folds, binding.over, strict=True)
-    return items | {key: _read_key(binding, column) for key, column in folds}
+    items |= {key: _read_key(binding, column) for key, column in folds}
+    return items | {key: f"s.{quote(column.name)}" for key, column in binding.label_keys.items()}
 
 
 def _read_copies(binding: Binding) -> dict[str, str]:
@@ -270,7 +271,7 @@ def write_predictions(
     ``also`` names further columns of score bins, ``unit`` is the weight of a row without weights,
     and ``buckets`` add the bucket of a score.
     """
-    items = {key: key for key in (*binding.keys, *binding.folds)}
+    items = {key: key for key in (*binding.keys, *binding.folds, *binding.label_keys)}
     bound = {name for name, _, _ in list_internal_columns(binding)}
     if binding.has_values and origin == "_grouped":
         bound.clear()  # a row of sums has no values except those that it is grouped by

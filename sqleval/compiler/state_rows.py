@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Literal
 
 from sqlglot import exp
 
@@ -10,16 +9,21 @@ from sqleval.binding.binding import SQUARES, Binding, Definition
 from sqleval.catalog.relations import WEIGHTS
 from sqleval.catalog.request import Request, format_request
 from sqleval.common.sql_text import Value, quote, select
-from sqleval.compiler.bin_rows import describe_column
+from sqleval.compiler.bin_rows import Aggregate, describe_column
 from sqleval.compiler.bins import Bins, check_binding_allows_bins
-from sqleval.compiler.builder import Builder, InputRelations, Plan
+from sqleval.compiler.builder import Builder, InputRelations
+from sqleval.compiler.domain import DomainChecks
 from sqleval.compiler.input_rows import RowRelations
-from sqleval.compiler.problems import DomainChecks, write_state_problems
+from sqleval.compiler.problems import write_state_problems
 from sqleval.compiler.rewrite import MetricText
 from sqleval.compiler.rows import write_further, write_source
+from sqleval.compiler.scope import Plan
 from sqleval.compiler.statement import Cte
 from sqleval.compiler.weights import audit_weights
 from sqleval.errors import RequestError
+
+#: The column of the label in a state of many labels.
+CLASS = "class"
 
 
 def create_relations(binding: Binding, plan: Plan) -> InputRelations:
@@ -75,7 +79,8 @@ class StateRelations(RowRelations):
         builder.add_cte("_grouped", sql, "MATERIALIZED")
         builder.add_cte("_audit", "")
         roles = [role for role in ("label", "prediction", "score") if role in self.binding.role]
-        names = [*self.binding.keys, *self.binding.folds, *roles, *ends, *self._columns.values()]
+        names = [*self.binding.keys, *self.binding.folds, *self.binding.label_keys, *roles, *ends]
+        names += self._columns.values()
         items = {name: name for name in names}
         items |= {role: write_further(self.binding, role) for role in self.binding.further}
         items |= dict.fromkeys(WEIGHTS, "_rows")
@@ -87,7 +92,7 @@ class StateRelations(RowRelations):
     def aggregate(
         self,
         builder: Builder,
-        kind: Literal["sum", "centre", "squares", "key"],
+        kind: Aggregate,
         node: exp.Expr,
         description: str,
         params: Mapping[str, Value],
@@ -105,7 +110,13 @@ class StateRelations(RowRelations):
         return self._columns[description]
 
     def write_kept_metric(self, request: Request, keys: Sequence[str]) -> MetricText | None:
-        """Return the text of a ranking's metric, whose values by query the state holds."""
+        """Return the text of a metric whose values by query or row the state holds."""
+        if self.binding.many is not None and request.is_per_row:
+            column = self._find_column(name_values(request))
+            mean = f"SUM({column}) / NULLIF(CAST(SUM(weight) AS DOUBLE), 0)"
+            group = f"\nGROUP BY {', '.join(keys)}" if keys else ""
+            listed = {key: key for key in keys}
+            return MetricText.create(f"predictions{group}", {"value": mean}, listed)
         if not self.binding.has_queries:
             return None
         column = self._find_column(name_values(request))

@@ -5,7 +5,7 @@ them, because the keys are added to their ``slice``.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, cast
 
 from sqleval.binding.binding import Binding
@@ -55,6 +55,8 @@ class Substitution:
         Whether the keys are a sample, so that the mean over them has a standard error.
     role : str
         The role that the input must have.
+    undefined_value : float, optional
+        The value of a key whose value is undefined; None leaves the key out.
     scored : bool
         Whether it gives each class a score, so that ``score`` need not be a role.
     undefined : str
@@ -69,6 +71,7 @@ class Substitution:
     role: str = ""
     scored: bool = False
     undefined: str = ""
+    undefined_value: float | None = None
 
     @property
     def is_folded(self) -> bool:
@@ -84,6 +87,9 @@ QUERIES = Substitution(
 ARRANGEMENTS = Substitution(
     Supply("arranged", ("arrangement",)), "arrangements", reducer="extremes"
 )
+#: Each label of rows of many labels, with one row per label. Steps have a column ``class`` of their
+#: own.
+LABELS = Substitution(Supply("", ("label_key",)), "labels")
 #: Each class against the others, with one row per class.
 CLASSES = Substitution(Supply("one_vs_rest", ("class",)), "classes", scored=True)
 
@@ -104,6 +110,39 @@ def create_classes(average: str | None, multi_class: str = "ovr") -> Substitutio
         support="pair_support" if ovo else "class_support",
         scored=True,
         undefined="fewer than two classes" if ovo else "",
+    )
+
+
+def create_labels(request: Request, binding: Binding) -> tuple[Substitution, ...]:
+    """Return the substitution of the labels of a row, or of the rows of many labels.
+
+    Of pooled labels there is none: each label of each row counts once.
+    """
+    average = request.average
+    if request.is_per_row:
+        assert binding.many is not None
+        if binding.state is not None:
+            return ()  # a state holds the sums over rows
+        if binding.many.row is None:
+            raise RequestError(
+                f"{request.name} needs the key of each row: key=COLUMN (--key), as rows have no "
+                f"numbers in {binding.dialect}"
+            )
+        # scikit-learn and Spark count 0 for a row without labels or without predicted labels.
+        value = 0.0 if request.depends_on("decisions") else None
+        rows = Substitution(
+            Supply("", ("query",)), "rows", reducer="mean", sampled=True, undefined_value=value
+        )
+        if binding.has_fractions or binding.has_counts:
+            rows = replace(rows, reducer="weighted mean", support="row_support")
+        return (rows,)
+    if average == PER_CLASS:
+        return (LABELS,)
+    if average == "micro":
+        return ()
+    none = "no positive labels" if average == "weighted" else ""
+    return (
+        replace(LABELS, reducer=_REDUCER.get(average), support="label_support", undefined=none),
     )
 
 
@@ -153,10 +192,12 @@ def list_substitutions(
     several = binding.has_several_classes
     across = request.relation.header.get("across") == "matrices"
     substitutions: list[Substitution] = []
-    if request.relation.has_queries:
+    if request.relation.has_queries or request.relation.is_of_all_queries:
         substitutions.append(QUERIES)
     if is_arranged:
         substitutions.append(ARRANGEMENTS)
+    if binding.many is not None:
+        substitutions += create_labels(request, binding)
     if several and (across or request.is_per_class):
         substitutions.append(
             CLASSES

@@ -18,7 +18,7 @@ from sqleval.inference.bands import (
     find_simultaneous_band,
     raise_bias,
 )
-from sqleval.inference.libraries import load_library, np
+from sqleval.inference.libraries import load_library, np, special
 from sqleval.inference.rates import find_exact_ends
 from sqleval.resampling.cells import (
     EXACT_ROWS,
@@ -59,8 +59,15 @@ def parse_options(ci: float, replicates: int, seed: int) -> Options:
     return Options(ci, replicates, seed)
 
 
-def check_source(data: Input) -> None:
-    """Raise `RequestError` if replicates cannot be drawn because they read the rows again."""
+def check_source(data: Input, request: Request) -> None:
+    """Raise `RequestError` if the input of a curve has no bands.
+
+    Replicates read the rows again, and intervals of means are those of independent rows.
+    """
+    if data.cluster is not None and "stderr" in request.relation.columns:
+        raise RequestError(
+            f"{request.name}: cluster= is given, and its intervals are for independent rows"
+        )
     if data.source.once or (data.labels is not None and data.labels.once):
         raise RequestError("replicates read the rows more than once; collect the stream first")
 
@@ -101,7 +108,11 @@ def add_bands(exact: pl.DataFrame, data: Input, request: Request, options: Optio
     grid = create_grid(exact, axes)
     curves = evaluate_at(exact, axes, keys, grid)
     counts_rows = not (binding.is_weighted or data.cluster or binding.state)
-    if axes.joined == "points" and counts_rows:
+    if "stderr" in request.relation.columns:
+        ends = _find_mean_bands(
+            exact, axes, keys, grid, options.ci, is_weighted=binding.is_weighted
+        )
+    elif axes.joined == "points" and counts_rows:
         ends = _find_exact_bands(exact, axes, keys, grid, options.ci)
     else:
         ends = _find_bands(curves, data, request, options, grid)
@@ -297,6 +308,31 @@ def _find_exact_bands(
         # Sidak: k independent intervals of level ci^(1/k) have the joint level ci.
         level = ci ** (1 / np.maximum(bins, 1))
         ends.append(_find_exact_side(successes, counts, level, side))
+    return ends
+
+
+def _find_mean_bands(
+    exact: pl.DataFrame,
+    axes: Axes,
+    keys: Sequence[str],
+    grid: Array,
+    ci: float,
+    *,
+    is_weighted: bool,
+) -> list[Array]:
+    """Return the ends of intervals of means in bins, which are independent, by Student's t."""
+    means, errors, counts = (
+        evaluate_at(exact, axes._replace(y=name), keys, grid).values
+        for name in (axes.y, "stderr", "n")
+    )
+    bins = (~np.isnan(counts)).sum(axis=-1, keepdims=True)
+    ends: list[Array] = []
+    for level in (np.full(bins.shape, ci), ci ** (1 / np.maximum(bins, 1))):
+        # A sum of weights is no number of rows, so the quantile is the normal one.
+        quantile = special.ndtri((1 + level) / 2)
+        if not is_weighted:
+            quantile = special.stdtrit(np.maximum(counts - 1, 1), (1 + level) / 2)
+        ends += [means - quantile * errors, means + quantile * errors]
     return ends
 
 

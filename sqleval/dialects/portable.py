@@ -107,6 +107,12 @@ def _is_inside(node: exp.Expr, *parents: type[exp.Expr]) -> bool:
     return isinstance(node.parent, parents)
 
 
+def _is_frame_of_ties(spec: exp.WindowSpec) -> bool:
+    """Whether a frame has the rows of a tie, which all engines find without comparing offsets."""
+    ends = (spec.args.get("start"), spec.args.get("end"))
+    return spec.args.get("kind") == "RANGE" and ends == ("CURRENT ROW", "CURRENT ROW")
+
+
 #: A node type, a test for uses that are not portable, and the reason; {0} is the node's name.
 _Use = tuple[type[exp.Expr], Callable[[Any], object], str]
 _WRONG: Sequence[_Use] = (
@@ -125,8 +131,10 @@ _WRONG: Sequence[_Use] = (
     (exp.CTE, lambda n: n.args.get("materialized") is not None, "MATERIALIZED is not portable"),
     (exp.With, lambda n: n.args.get("recursive"), "RECURSIVE is not portable"),
     (exp.Placeholder, lambda n: not n.name.isidentifier(), "a parameter needs a name: $name"),
-    (exp.WindowSpec, lambda n: n.args.get("kind") != "ROWS" or n.args.get("exclude"),
-        "a RANGE, GROUPS or EXCLUDE frame is not portable; use ROWS"),
+    (exp.WindowSpec, lambda n: n.args.get("kind") != "ROWS" and not _is_frame_of_ties(n),
+        "a RANGE or GROUPS frame is not portable, except RANGE BETWEEN CURRENT ROW AND CURRENT ROW "
+        "(the rows of a tie); use ROWS"),
+    (exp.WindowSpec, lambda n: n.args.get("exclude"), "an EXCLUDE frame is not portable; use ROWS"),
     (exp.Order, lambda n: not _is_inside(n, exp.Window),
         "ORDER BY in an aggregate is not portable"),
     (exp.Group, lambda n: n.args.get("all") or not n.expressions,

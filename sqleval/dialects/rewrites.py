@@ -30,6 +30,8 @@ def adapt(tree: exp.Expr, dialect: str) -> exp.Expr:
     """Rewrite the syntax tree of a DuckDB statement for a dialect, and return it."""
     write_extremes(tree, dialect)
     widen_counts(tree, dialect)
+    if dialect != "duckdb":
+        _rename_nested(tree)
     # Rewrite the innermost nodes first, so that the copy of a node contains their rewrites.
     for node in reversed(list(tree.walk())):
         rewrite = _FOR_ALL.get(type(node))
@@ -38,6 +40,24 @@ def adapt(tree: exp.Expr, dialect: str) -> exp.Expr:
         if rewrite is not None:
             rewrite(node, dialect)
     return tree
+
+
+def _rename_nested(tree: exp.Expr) -> None:
+    """Give each CTE a name of its own, because Spark's text has nested ones at the top level."""
+    taken = {cte.alias for cte in tree.find_all(exp.CTE) if cte.parent_select is tree}
+    for query in [each.parent for each in tree.find_all(exp.With) if each.parent is not tree]:
+        assert isinstance(query, exp.Query)
+        for cte in query.ctes:
+            name = unique = cte.alias
+            while unique in taken:
+                unique += "_"
+            taken.add(unique)
+            cte.set("alias", exp.TableAlias(this=exp.to_identifier(unique)))
+            for table in query.find_all(exp.Table):
+                if table.name == name != unique:
+                    table.set("this", exp.to_identifier(unique))
+                    if not table.alias:
+                        table.set("alias", exp.TableAlias(this=exp.to_identifier(name)))
 
 
 def put_nulls_last(tree: exp.Expr) -> None:
@@ -231,11 +251,20 @@ def _unify_branches(node: exp.Expr, dialect: str) -> None:
             each.replace(exp.cast(each.copy(), "DOUBLE"))
 
 
-def _qualify_columns(node: exp.Expr, dialect: str) -> None:
-    """Qualify a column that has the name of an alias, or ClickHouse would read the alias."""
+def _name_columns(node: exp.Expr, dialect: str) -> None:
+    """Keep the names of columns in ClickHouse.
+
+    A column that has the name of an alias is qualified, or ClickHouse would read the alias. A
+    column of a join gets an alias, or its name would have that of its relation before it.
+    """
     source = node.args.get("from_")
     assert isinstance(node, exp.Select)
-    if dialect != "clickhouse" or source is None or node.args.get("joins"):
+    if dialect != "clickhouse" or source is None:
+        return
+    if node.args.get("joins"):
+        columns = [each for each in node.selects if isinstance(each, exp.Column)]
+        for column in [each for each in columns if not each.is_star]:
+            column.replace(exp.alias_(column.copy(), column.this.copy()))
         return
     aliases = {item.alias for item in node.selects if isinstance(item, exp.Alias)}
     for column in list(node.find_all(exp.Column)):
@@ -338,7 +367,7 @@ _FOR_OTHERS: Mapping[type[exp.Expr], _Rewrite] = {
     exp.CovarPop: _replace_covariance,
     exp.Sign: _replace_sign,
     exp.Case: _unify_branches,
-    exp.Select: _qualify_columns,
+    exp.Select: _name_columns,
     exp.TimeToStr: _quote_letters,
     exp.AtTimeZone: _convert_zone,
     exp.TimeToUnix: _keep_fractions,

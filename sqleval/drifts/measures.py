@@ -8,10 +8,11 @@ from typing import NamedTuple
 
 import polars as pl
 
+from sqleval.catalog.arguments import check_parameters
 from sqleval.catalog.calls import parse_call
 from sqleval.catalog.catalogue import builtin
 from sqleval.catalog.relations import CONTRACT
-from sqleval.catalog.request import Request, check_parameters, format_request
+from sqleval.catalog.request import Request, format_request
 from sqleval.common.names import find_nearest
 from sqleval.common.sql_text import Value
 from sqleval.compiler.rewrite import bind_query, write_sql

@@ -26,6 +26,7 @@ from sqleval.compiler.bins import Bins, write_bin
 from sqleval.engines.embedded import embedded
 from sqleval.errors import DataError, RequestError
 from sqleval.frontend.binding import bind_source, check_has_rows
+from sqleval.frontend.bound import refuse_many_labels
 from sqleval.frontend.computing import Described, compute_roles
 from sqleval.frontend.first_values import FirstValues
 from sqleval.frontend.from_state import create_state_predictions
@@ -258,6 +259,7 @@ def _refuse_arguments(name: str, what: str, arguments: list[str], roles: Mapping
 def _create_sample(name: str, predictions: Predictions) -> Sample:
     if predictions.binding.over or predictions.binding.classes or predictions.binding.has_queries:
         raise RequestError(f"{name}: drift() takes no over=, qid= or score per class")
+    refuse_many_labels(predictions, f"{name}: drift()")
     if predictions.binding.cells:
         raise RequestError(f"{name} is a table of counts, which has no scores")
     for column in predictions.binding.by:

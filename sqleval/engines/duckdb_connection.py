@@ -14,6 +14,7 @@ from typing import Any
 
 import duckdb
 
+from sqleval.binding.many_labels import WRONG_LABELS
 from sqleval.binding.pivot import WRONG_CASE
 from sqleval.binding.vectors import OTHER_LENGTH
 from sqleval.binding.whole_numbers import WHOLE_BEFORE
@@ -186,8 +187,9 @@ def _convert_by_class(error: Exception, about: str) -> SqlevalError:
                 "--csv encoding=latin-1)"
             )
         return SourceError(f"cannot read {about}: {text}{advice}")
-    if WRONG_CASE in text:
-        return DataError(f"{about}: {text[text.index(WRONG_CASE) + len(WRONG_CASE) :]}")
+    for begin in (WRONG_CASE, WRONG_LABELS):
+        if begin in text:
+            return DataError(f"{about}: {text.partition(begin)[2]}")
     if WHOLE_BEFORE in text:
         text = text[text.index("column ") :]
         column = text[: text.index(WHOLE_BEFORE)].removeprefix("column ").strip()

@@ -26,6 +26,9 @@ from sqleval.sources.source import Source
 T = TypeVar("T")
 logger = logging.getLogger("sqleval")
 _ANSI = "spark.sql.ansi.enabled"
+#: Spark's analyzer resolves a CTE over another in four or more iterations, of which it admits 100.
+#: Only Newton's steps for a calibration line make a longer chain.
+_ITERATIONS, _MOST_ITERATIONS, _MANY_CTES = "spark.sql.analyzer.maxIterations", "10000", 24
 _numbers = count()
 
 
@@ -164,6 +167,9 @@ class Spark(Engine):
         """Return a statement as a DataFrame, without running it."""
         text = translate(statement, tuple(objects))
         logger.debug("%s\n-- %s", text, params)
+        conf = self.session.conf
+        if text.count(" AS (") > _MANY_CTES and conf.isModifiable(_ITERATIONS):
+            conf.set(_ITERATIONS, _MOST_ITERATIONS)
         return self.session.sql(text, args=dict(params), **objects)
 
     def run(

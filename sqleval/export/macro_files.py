@@ -18,10 +18,11 @@ from sqleval.catalog.request import Request
 from sqleval.catalog.roles import name_argument
 from sqleval.common.sql_text import Value, write_literal
 from sqleval.compiler import requirements
-from sqleval.compiler.builder import Builder, Scope
+from sqleval.compiler.builder import Builder
 from sqleval.compiler.input_rows import RowRelations
 from sqleval.compiler.reducers import Folding, write_fold
 from sqleval.compiler.rewrite import FileText, bind_query
+from sqleval.compiler.scope import Scope
 from sqleval.compiler.substitution import Substitution
 
 #: Prefix of every relation inside a macro, so that it does not hide a table of the user.
@@ -131,7 +132,8 @@ class Body(Builder):
         across = bool(relation.header.get("across"))
         keys = self.keys(scope.substitutions[across:])
         suffix = "".join(f"_by_{key}" for key in keys[1:])
-        macro = "_" + relation.path.name.removesuffix(".sql").replace(".", "_") + suffix
+        conditions = "".join(f"_{word}" for word in relation.path.name.split(".")[1:-1])
+        macro = f"_{relation.name}{conditions}{suffix}"
         if macro not in self.files:
             self.files[macro] = _write_macro(
                 macro, relation, keys, self._list_columns_read(relation, scope)

@@ -277,14 +277,16 @@ def _list_overloads(writer: _Writer, relation: Relation) -> Iterator[str]:
     """Yield the overloads of a metric, curve or table, one for each form of input."""
     if relation.header.get("across") == "model":
         return  # a macro has no argument for several models
-    if not relation.has_labels:
-        return  # nor for a column without a label; SQL has AVG and MEDIAN
+    if not relation.has_labels or relation.is_per_row:
+        return  # nor for a column without a label (SQL has AVG and MEDIAN), or for many labels
     if lost := _list_lost_roles(relation):
         yield _write_refusal(relation, lost)
         return
     name, metric = relation.name, Request(relation.name)
     params = dict(builtin().parameters(name))
-    if relation.has_values:
+    if relation.has_values and relation.kind != "metric":
+        yield writer.write_curve(VALUES, ANY_WEIGHT, relation)
+    elif relation.has_values:
         yield writer.write_metric(VALUES, ANY_WEIGHT, metric)
     elif relation.has_queries:
         yield writer.write_metric(RANKED, NO_WEIGHT, metric)
@@ -336,7 +338,7 @@ def _list_evaluate_overloads(writer: _Writer) -> Iterator[str]:
 def write_macros() -> tuple[Mapping[str, str], Mapping[str, tuple[str, ...]]]:
     """Return the macros of the files, and the overloads of each public macro, by name."""
     writer = _Writer()
-    files = [*builtin().relations("metric", "curve"), builtin().get("confusion")]
+    files = [*builtin().relations("metric", "curve"), *map(builtin().get, request.TABLES)]
     macros = {"evaluate": tuple(_list_evaluate_overloads(writer))}
     macros |= {relation.name: tuple(_list_overloads(writer, relation)) for relation in files}
     return writer.files, {name: overloads for name, overloads in macros.items() if overloads}

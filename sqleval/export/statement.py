@@ -13,6 +13,7 @@ from sqlglot import exp
 from sqleval.binding.arguments import check_level
 from sqleval.binding.binding import Binding, Nulls, Task, list_columns_read
 from sqleval.binding.expressions import is_expression, list_texts, map_texts, parse_role
+from sqleval.binding.labelled import list_leaves
 from sqleval.binding.model_columns import Named, has_classes_of_models
 from sqleval.binding.roles import bind, take_common_rows
 from sqleval.binding.slice_keys import SliceKey, add_slice_keys
@@ -31,6 +32,7 @@ from sqleval.compiler.statement import Statement
 from sqleval.dialects import portable
 from sqleval.errors import RequestError
 from sqleval.export import dialects
+from sqleval.export.many_labels import expand_table
 from sqleval.sources.source import Source
 
 #: Expressions that are true or false.
@@ -64,14 +66,6 @@ class _UnknownColumns(Mapping[str, Column]):
         return len(self._numbers)
 
 
-def _list_columns(value: object) -> list[str]:
-    """Return the columns that an option names: none, one, or all of a nested mapping."""
-    if isinstance(value, Mapping):
-        named = cast("Mapping[object, object]", value).values()
-        return [name for each in named for name in _list_columns(each)]
-    return [value] if isinstance(value, str) else []
-
-
 def _list_numeric_columns(task: Task, roles: Mapping[str, Any]) -> list[str]:
     """Return the columns whose role needs a number."""
     facts = TASKS[task]
@@ -81,11 +75,13 @@ def _list_numeric_columns(task: Task, roles: Mapping[str, Any]) -> list[str]:
         for each in ROLES.values()
         if each.value_facts.kinds >= NUMBERS or (each.values == "label" and has_numbers)
     ]
-    return [name for role in numeric for name in _list_columns(roles.get(role))]
+    return [name for role in numeric for name in list_leaves(roles.get(role))]
 
 
 def _find_task(metrics: Sequence[str], roles: Mapping[str, Any]) -> Task:
     """Return the task of the metrics and roles."""
+    if isinstance(roles["label"], Mapping):
+        return "multilabel"
     names = [request.find_name(text) for text in metrics]
     needed = {builtin().get(name).task for name in names if name in builtin().names}
     only = {find_tasks(each)[0] for each in needed if len(find_tasks(each)) == 1}
@@ -131,8 +127,8 @@ def _parse_positive(value: Scalar | None) -> Scalar | None:
 
 def _bind_table(
     metrics: Sequence[str], dialect: str, labels: str | None, roles: dict[str, Any]
-) -> Binding:
-    """Return the binding of a table whose column types are unknown."""
+) -> tuple[Binding, list[str]]:
+    """Return the binding of a table whose column types are unknown, and the columns it reads."""
     has_rows = isinstance(roles["counts"], Mapping) or roles["value"] is not None
     if roles["label"] is None and not has_rows:
         raise RequestError("label= (--label) is needed and not given")
@@ -150,9 +146,15 @@ def _bind_table(
     if keys:
         table = add_slice_keys(table, {}, keys, dialect)
     is_common = roles.pop("common", False)
-    binding = bind(table, columns, labels=late, label_columns=columns, **roles)
+    expanded = expand_table(table, late, columns, roles)
+    columns = _UnknownColumns([*columns, *expanded.numbers])
+    binding = bind(
+        expanded.table, columns, labels=expanded.labels, label_columns=columns, **expanded.roles
+    )
     binding = replace(binding, dialect=dialect)
-    return take_common_rows(binding) if is_common else binding
+    read = {name for names in list_columns_read(binding) for name in names}
+    read = (read - expanded.added) | expanded.read
+    return take_common_rows(binding) if is_common else binding, sorted(read)
 
 
 def _compute_roles(roles: dict[str, Any], dialect: str) -> tuple[dict[str, Any], list[SliceKey]]:
@@ -257,6 +259,7 @@ def export_statement(
     weight: str | None = None,
     counts: str | Mapping[str, str] | None = None,
     qid: str | None = None,
+    item: str | None = None,
     by: str | Sequence[str] = (),
     sets: str | Sequence[Sequence[str]] | None = None,
     over: str | Sequence[str] = (),
@@ -287,11 +290,11 @@ def export_statement(
         One of `sqleval.export.dialects.DIALECTS`.
     table : str
         The table's name in the dialect: ``db.schema.preds``.
-    label, score, prediction, value, weight, counts, qid, by, sets, over, role, threshold, nulls
+    label, score, prediction, value, weight, counts, qid, item, by, sets, over, role, threshold
         As for `sqleval.scan`. The table is not read, so every name counts as a column. Scores,
         weights, counts, the values of a regression or ranking and a binary label without
         ``positive`` are cast to DOUBLE; the other columns are used as they are.
-    common, on : optional
+    nulls, common, on : optional
         As for `sqleval.scan`.
     classes : sequence, optional
         Refused, because a list of scores is known by its type.
@@ -321,9 +324,9 @@ def export_statement(
     """
     roles: dict[str, Any] = {
         "label": label, "score": score, "prediction": prediction, "value": value,
-        "classes": classes, "weight": weight, "counts": counts, "qid": qid, "by": by, "sets": sets,
-        "over": over, "role": role, "positive": positive, "threshold": threshold, "where": where,
-        "nulls": nulls, "on": on, "task": task, "common": common, **further,
+        "classes": classes, "weight": weight, "counts": counts, "qid": qid, "item": item, "by": by,
+        "sets": sets, "over": over, "role": role, "positive": positive, "threshold": threshold,
+        "where": where, "nulls": nulls, "on": on, "task": task, "common": common, **further,
     }  # fmt: skip
     exported = build_statement(metrics, dialect, table, roles, labels=labels, ci=ci, bins=bins)
     return f"{exported.comment}{exported.sql};\n"
@@ -379,7 +382,7 @@ def build_statement(
         As for `sqleval.binding.binding.Binding`.
     """
     dialects.check_dialect(dialect)
-    binding = _bind_table(metrics, dialect, labels, dict(roles))
+    binding, read = _bind_table(metrics, dialect, labels, dict(roles))
     binding = replace(binding, problems_by=problems_by)
     tables = {_INPUT: dialects.parse_table(table, dialect)}
     if labels is not None:
@@ -389,8 +392,7 @@ def build_statement(
     if not is_ordered and statement.outermost is not None:
         select = replace(statement.outermost, order=()).write(None, None)
         statement = replace(statement, select=select)
-    columns, label_columns = list_columns_read(binding)
-    names = {name: dialects.parse_identifier(name, dialect) for name in (*columns, *label_columns)}
+    names = {name: dialects.parse_identifier(name, dialect) for name in read}
     sql = dialects.translate(statement.inline(), dialect, names, tables)
     comment = _write_comment(requests, binding)
     return ExportedStatement(comment, sql, binding, requests, statement.columns)

@@ -44,6 +44,7 @@ def evaluate(
     weight: object = None,
     counts: object = None,
     qid: object = None,
+    item: object = None,
     by: object = None,
     over: object = None,
     role: object = None,
@@ -79,7 +80,7 @@ def evaluate(
         a DataFrame's columns, or 0, 1, ... if the labels are these numbers. Of two classes, the
         second is the positive one, unless ``positive`` says otherwise, or they are 0 and 1, or -1
         and 1.
-    weight, counts, qid, role : array, optional
+    weight, counts, qid, item, role : array, optional
         The roles of `sqleval.scan`, each as an array.
     by, over : mapping of str to array, DataFrame, or named Series, optional
         The slice keys, and the data sets or folds, by name; for ``over`` also an array.
@@ -110,7 +111,7 @@ def evaluate(
     >>> found["value"].item()
     0.6666666666666666
     """
-    roles = {"weight": weight, "counts": counts, "qid": qid, "role": role}
+    roles = {"weight": weight, "counts": counts, "qid": qid, "item": item, "role": role}
     scanned = {
         "sets": sets, "positive": positive, "threshold": threshold, "nulls": nulls,
         "common": common, "task": task,

@@ -25,6 +25,7 @@ from sqleval.frontend.computing import (
 )
 from sqleval.frontend.first_values import FirstValues
 from sqleval.frontend.long_rows import pivot_long
+from sqleval.frontend.many_labels import expand_labels
 from sqleval.frontend.predictions import Predictions
 from sqleval.frontend.texts import advise_on_texts
 from sqleval.frontend.vectors import expand_vectors
@@ -79,6 +80,7 @@ def bind_source(
             described, expressions = compute_slice_keys(described, names, where, engine)
             roles = {**roles, "by": list(names)}
         described = compute_roles(described, roles, engine)
+        described, roles = expand_labels(described, roles, engine)
         described, roles, notice = expand_vectors(described, roles, engine)
         roles = {**roles, "look": FirstValues(described.source, described.labels, engine).read}
         binding = described.bind(roles)

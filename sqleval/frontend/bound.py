@@ -93,6 +93,37 @@ def refuse_expected(bound: Bound, **options: object) -> None:
             )
 
 
+def refuse_many_labels(bound: Bound, what: str) -> None:
+    """Raise `RequestError` if rows have many labels, with which something does not go."""
+    if bound.binding.many is not None:
+        label = next(iter(bound.binding.many.names))
+        raise RequestError(
+            f"{what} does not go with many labels; evaluate one label as two classes, such as "
+            f"label= and score= of {label!r}"
+        )
+
+
+def create_clustered(
+    bound: Bound, cluster: str | None, requests: Sequence[request.Request]
+) -> Input:
+    """Return the input of a comparison, in which the labels of a row are a cluster.
+
+    Raises
+    ------
+    RequestError
+        For the mean over rows of many labels, which has no test.
+    """
+    data = create_input(bound, cluster)
+    if bound.binding.many is None:
+        return data
+    if each := next((each for each in requests if each.is_per_row), None):
+        raise RequestError(
+            f"{request.format_request(each)} is a mean over rows, which has no comparison; name "
+            "metrics by label or pooled, such as f1(average='macro') and f1(average='micro')"
+        )
+    return data if cluster is not None else data._replace(cluster=bound.binding.many.row)
+
+
 def create_input(bound: Bound, cluster: str | None) -> Input:
     """Return the input of replicates and tests, with the column of the clusters."""
     from sqleval.resampling.cells import Input

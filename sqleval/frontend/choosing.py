@@ -6,7 +6,7 @@ from typing import Any
 import polars as pl
 
 from sqleval.compiler.bins import Bins, create_bins, fit_bins
-from sqleval.compiler.builder import Plan
+from sqleval.compiler.scope import Plan
 from sqleval.errors import FewerPoints
 from sqleval.frontend import plan
 from sqleval.frontend.bound import Bound, list_objects, list_sources

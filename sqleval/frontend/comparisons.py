@@ -8,7 +8,15 @@ import polars as pl
 
 from sqleval.catalog import request
 from sqleval.common.sql_text import Value
-from sqleval.frontend.bound import Bound, Metrics, bind_matches, create_input, parse_requests
+from sqleval.frontend.bound import (
+    Bound,
+    Metrics,
+    bind_matches,
+    create_clustered,
+    create_input,
+    parse_requests,
+    refuse_many_labels,
+)
 from sqleval.resampling.deferred import defer_frame
 
 
@@ -99,6 +107,8 @@ def compare(
     from sqleval.comparison.options import Options
 
     requests = parse_requests(bound, metrics, ci)
+    if not paired or model is not None or groups is not None:
+        refuse_many_labels(bound, "compare() with paired=False, model= or groups=")
     bound, key_names = bind_matches(bound, model, key, groups)
     options = Options(
         baseline,
@@ -114,7 +124,8 @@ def compare(
         key_names,
         groups,
     )
-    return create_comparison(create_input(bound, cluster), requests, options, bound.key_types)
+    data = create_clustered(bound, cluster, requests)
+    return create_comparison(data, requests, options, bound.key_types)
 
 
 def leaderboard(
@@ -173,12 +184,15 @@ def leaderboard(
     from sqleval.comparison.options import Options
 
     requests = parse_requests(bound, metrics, ci)
+    if not paired or model is not None:
+        refuse_many_labels(bound, "leaderboard() with paired=False or model=")
     bound, key_names = bind_matches(bound, model, key)
     options = Options(
         test=test, paired=paired, ci=ci, adjust=adjust, replicates=replicates, seed=seed,
         model=model, key=key_names,
     )  # fmt: skip
-    return create_leaderboard(create_input(bound, cluster), requests, options, bound.key_types)
+    data = create_clustered(bound, cluster, requests)
+    return create_leaderboard(data, requests, options, bound.key_types)
 
 
 def compare_curves(
@@ -237,11 +251,12 @@ def compare_curves(
     """
     from sqleval.curves import bands, compare  # late: they need SciPy
 
+    refuse_many_labels(bound, "compare_curves()")
     options = bands.parse_options(ci, replicates, seed)
     curve_request = request.parse_curve(curve, params, bound.binding.task, bound.catalogue)
     compare.check_curve(curve_request, bound.binding, baseline)
     data = create_input(bound, cluster)
-    bands.check_source(data)
+    bands.check_source(data, curve_request)
     keys = {name: kind for name, kind in bound.key_types.items() if name != "model"}
     schema = pl.Schema({**keys, **compare.COLUMNS})
     return defer_frame(
@@ -310,6 +325,7 @@ def sample_size(
     from sqleval.comparison.options import Options  # late: it needs SciPy
     from sqleval.comparison.sample_size import Aim, create_sample_sizes
 
+    refuse_many_labels(bound, "sample_size()")
     requests = parse_requests(bound, metrics, ci)
     options = Options(
         baseline=baseline, test=test, alternative=alternative, ci=ci, replicates=replicates,

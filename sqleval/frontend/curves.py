@@ -10,11 +10,11 @@ from sqleval.catalog import request
 from sqleval.common.numbers import convert_scalar
 from sqleval.common.sql_text import Value
 from sqleval.compiler.bins import Bins, create_bins, parse_bins
-from sqleval.compiler.builder import Plan
 from sqleval.compiler.curve import compile_curve
+from sqleval.compiler.scope import Plan
 from sqleval.compiler.statement import Statement
 from sqleval.errors import RequestError
-from sqleval.frontend.bound import Bound, create_input, refuse_expected
+from sqleval.frontend.bound import Bound, create_input, refuse_expected, refuse_many_labels
 from sqleval.frontend.choosing import choose_buckets, choose_points
 from sqleval.frontend.lazy import create_frame
 from sqleval.frontend.plan import BITS_OF_CURVES
@@ -43,7 +43,8 @@ def curve(
         over 0 .. 1 then has 201 equally spaced points. ``low`` .. ``high`` covers each point
         with probability ``ci``, ``simultaneous_low`` .. ``simultaneous_high`` the whole curve.
         The bands come from the bootstrap (percentiles; sup-t). A calibration curve of
-        independent rows has exact intervals of the share in each bin instead. Needs SciPy.
+        independent rows has exact intervals of the share in each bin instead, and
+        ``predicted_vs_actual`` intervals of the mean label by Student's t. Needs SciPy.
     replicates, seed, cluster
         Options of the bootstrap, as for `evaluate`; with ``ci`` replicates cannot be 0.
     **params
@@ -71,6 +72,8 @@ def curve(
     [0.0, 0.5, 0.5, 1.0, 1.0]
     """
     curve_request, bins = _parse_curve(bound, name, params)
+    if bins is not None or ci is not None:
+        refuse_many_labels(bound, "bins= and ci= of a curve")
     if bound.binding.is_expected:
         refuse_expected(bound, ci=ci, bins=bins)
     if ci is None:
@@ -79,23 +82,30 @@ def curve(
     return _evaluate_bands(bound, curve_request, bins, ci, replicates, seed, cluster)
 
 
-def confusion(bound: Bound, *, threshold: float | None = None) -> pl.LazyFrame:
+def confusion(
+    bound: Bound, *, threshold: float | None = None, normalize: str | None = None
+) -> pl.LazyFrame:
     """Return the number of rows for each label and prediction.
 
     Parameters
     ----------
     threshold : float, optional
         Overrides the threshold given to `scan`.
+    normalize : {"true", "pred", "all"}, optional
+        Adds the column ``share``: of the rows with the same label, of those with the same
+        prediction, or of all rows of the slice, as in `sklearn.metrics.confusion_matrix`.
 
     Returns
     -------
     polars.LazyFrame
-        The slice keys, ``label``, ``prediction`` and ``n`` (a count, or a sum of weights).
+        The slice keys, ``label``, ``prediction`` and ``n`` (a count, or a sum of weights), and with
+        ``normalize`` the ``share``, which is NULL if the rows have no weight.
 
     Raises
     ------
     RequestError
-        If the predictions are not classes, or the threshold is not a number.
+        If the predictions are not classes, the threshold is not a number, or ``normalize`` is none
+        of the three.
     DataError
         On ``collect``, for missing values, or scores outside 0 .. 1 without a threshold.
 
@@ -105,17 +115,21 @@ def confusion(bound: Bound, *, threshold: float | None = None) -> pl.LazyFrame:
     >>> df = pl.DataFrame({"y": [0, 0, 1, 1], "p": [0.1, 0.4, 0.35, 0.8]})
     >>> sqleval.scan(df, label="y", score="p").confusion().collect().rows()
     [(0, 0, 2), (1, 0, 1), (1, 1, 1)]
+    >>> shares = sqleval.scan(df, label="y", score="p").confusion(normalize="true").collect()
+    >>> shares["share"].to_list()
+    [1.0, 0.5, 0.5]
     """
     threshold = convert_scalar(threshold)
     check_threshold(threshold)
+    refuse_many_labels(bound, "confusion()")
     if not bound.binding.has_classes:
         raise RequestError(
             f"confusion() needs classes, but the task is {bound.binding.task!r}; "
             "task='multiclass' (--task multiclass) takes numbers as classes"
         )
-    parameters = () if threshold is None else (("threshold", float(threshold)),)
-    confusion = request.Request("confusion", parameters, catalogue=bound.catalogue)
-    return evaluate_curve(bound, confusion)
+    given = {"threshold": threshold, "normalize": normalize}
+    values = {name: value for name, value in given.items() if value is not None}
+    return evaluate_curve(bound, request.parse_confusion(values, bound.catalogue))
 
 
 def _parse_curve(
@@ -144,7 +158,7 @@ def _evaluate_bands(
 
     options = bands.parse_options(ci, replicates, seed)
     data = create_input(bound, cluster)
-    bands.check_source(data)
+    bands.check_source(data, curve_request)
     if bins is None and bound.binding.state is None and bound.source.is_large:
         is_ranked = curve_request.depends_on("score_counts")
         bins = create_bins(BITS_OF_CURVES) if is_ranked else None

@@ -11,10 +11,10 @@ import polars as pl
 from sqleval.binding.arguments import RESAMPLING_METHODS, check_level
 from sqleval.catalog import request
 from sqleval.compiler.bins import parse_bins
-from sqleval.compiler.builder import Plan
 from sqleval.compiler.metric_rows import has_class_column
 from sqleval.compiler.metrics import compile_metrics
 from sqleval.compiler.placed import COUNTS
+from sqleval.compiler.scope import Plan
 from sqleval.compiler.statement import Statement
 from sqleval.frontend import calibration, slices
 from sqleval.frontend.bound import (
@@ -120,10 +120,16 @@ def evaluate(
         refuse_expected(bound, ci=ci, bins=bins, tolerance=tolerance, cluster=cluster)
     requests = parse_requests(bound, metrics, ci)
     chosen = parse_bins(bins, tolerance, requests)
+    _check_state_of_labels(bound, requests, ci)
 
     clustered = bound if cluster is None else bind_cluster(bound, cluster)[0]
     # Replicates replace the closed forms, even if they give no interval.
     is_resampled = cluster is not None or ci_method in RESAMPLING_METHODS
+    if is_resampled and (each := next((r for r in requests if r.is_per_row), None)):
+        raise request.RequestError(
+            f"{request.format_request(each)} is a mean over rows, whose interval is that of a "
+            "mean: leave out cluster= and ci_method="
+        )
     closed = (None, None) if is_resampled else (ci, ci_method)
 
     def statement(plan: Plan, predicate: str | None) -> Statement:
@@ -152,6 +158,19 @@ def evaluate(
     return slices.apply_slice_options(
         result, bound.binding, requests, min_rows=min_rows, gap=gap, worst_first=worst_first
     )
+
+
+def _check_state_of_labels(
+    bound: Bound, requests: Sequence[request.Request], ci: float | None
+) -> None:
+    """Raise `RequestError` for an interval that needs the rows of many labels, from a state."""
+    if ci is None or bound.binding.many is None or bound.binding.state is None:
+        return
+    if each := next((r for r in requests if r.average != request.PER_CLASS), None):
+        raise request.RequestError(
+            f"{request.format_request(each)}: the labels of a row are not independent, and a state "
+            "holds no rows: leave out ci=, or evaluate each label, average=None"
+        )
 
 
 def _create_note(bound: Bound, labelled: Bound) -> Finish:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sqleval.binding.binding import Binding, Definition, Period
 from sqleval.binding.key_sets import parse_sets
 from sqleval.binding.lookup import Columns, find_column, list_unique_names
+from sqleval.binding.many_labels import ManyLabels
 from sqleval.binding.roles import check_threshold
 from sqleval.binding.where import check_condition, keep_nan, replace_column
 from sqleval.catalog.catalogue import Catalogue
+from sqleval.catalog.tasks import TASKS
 from sqleval.common.columns import Column
 from sqleval.common.numbers import convert_scalar
+from sqleval.compiler.state_rows import CLASS
 from sqleval.errors import RequestError
 from sqleval.frontend.binding import create_predictions
 from sqleval.frontend.predictions import Predictions
@@ -131,6 +135,14 @@ def create_state_predictions(
     if "score" in roles:
         kinds = role_texts.get("score type", "DOUBLE").split(", ")
         roles["score"] = Column("score", kinds[-1], has_singles=len(kinds) > 1)
+    many = None
+    if TASKS[definition.task].has_many_labels:
+        if threshold is not None:
+            raise RequestError(
+                f"threshold={threshold!r}: a state of many labels holds decisions; give threshold= "
+                "when it is built"
+            )
+        many = ManyLabels(tuple(json.loads(role_texts["labels"])), columns[CLASS], None)
     binding = Binding(
         relation=source.relation,
         task=definition.task,
@@ -141,6 +153,7 @@ def create_state_predictions(
         where=condition,
         where_columns=tuple(keys) if where is not None else (),
         nulls="drop",
+        many=many,
         period=period,
         state=definition,
     )

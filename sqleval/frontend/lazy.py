@@ -9,7 +9,7 @@ import polars as pl
 from sqleval.binding.where import write_key_condition
 from sqleval.common.sql_text import Value
 from sqleval.common.telemetry import keep_span
-from sqleval.compiler.builder import Plan
+from sqleval.compiler.scope import Plan
 from sqleval.compiler.statement import Statement
 from sqleval.dialects.portable import find_unportable
 from sqleval.engines.audit import remove_audit, report_audit

@@ -66,10 +66,11 @@ def pivot_long(
     rows = parse_long(long, key, roles, described.columns, source.label, has_late_label=is_late)
     source, columns = _read_exactly(described, rows, roles, engine)
     source, roles["where"] = _filter_rows(source, columns, rows, roles.get("where"), engine)
-    classes = roles.pop("classes", None) if "class" in rows.divided else None
+    of_class = next((key for key in ("class", "label") if key in rows.divided), None)
+    classes = roles.pop("classes", None) if of_class else None
     found = {
         name: [*map(str, classes)]
-        if name == "class" and classes
+        if name == of_class and classes
         else _read_values(source, name, column, engine)
         for name, column in rows.divided.items()
     }
@@ -87,8 +88,8 @@ def pivot_long(
         for name, column in pivot.stands_for.items()
         if columns[column.name].has_singles
     }
-    if "class" in rows.divided and roles.get("task") is None:
-        roles["task"] = "multiclass"
+    if of_class and roles.get("task") is None:
+        roles["task"] = "multiclass" if of_class == "class" else "multilabel"
     pivoted = described._replace(source=pivoted, columns={**pivoted_columns, **singles})
     late = {name: read for name, read in described.computed.items() if name in (pivoted.late or ())}
     return pivoted._replace(computed=late), roles | pivot.roles
@@ -192,9 +193,9 @@ def _read_values(source: Source, key: str, column: Column, engine: Engine) -> Se
         )
     if not found:
         raise DataError(f"long=: {source.label} has no rows, and so no {key} in {column.name!r}")
-    if key == "class" and len(found) < 2:
+    if key in ("class", "label") and len(found) < 2:
         raise DataError(
-            f"long=: {column.name!r} has one class, {found[0]!r}; two or more are needed"
+            f"long=: {column.name!r} has one {key}, {found[0]!r}; two or more are needed"
         )
     return cast("Sequence[str]", found)
 

@@ -30,7 +30,7 @@ def draw(bound: Bound, curve: str, params: Mapping[str, Any], bands: Mapping[str
     if curve == "confusion":
         if bands.get("ci") is not None:
             raise RequestError("a confusion matrix has no bands; leave out ci=")
-        relation, relation_columns = builtin().get(curve), ("label", "prediction", "n")
+        relation, relation_columns = builtin().get(curve), ("label", "prediction", "n", "share")
         frame = confusion(bound, **parameters).collect()
     else:
         curve_request = request.parse_curve(
@@ -96,7 +96,7 @@ def collect_points(bound: Bound, curve: str, params: Mapping[str, Any]) -> pl.Da
     lazy = list_points(bound, curve, **params)
     source, binding = bound.source, bound.binding
     is_readable_twice = binding.state is None and not source.once
-    may_be_dense = source.is_large and not bound.engine.is_distributed
+    may_be_dense = source.is_large and not bound.engine.is_distributed and binding.has_two_classes
     if is_readable_twice and may_be_dense and not binding.is_expected and "bins" not in params:
         chosen = request.parse_curve(curve, params, bound.binding.task, bound.catalogue)
         chart = find_chart(chosen.relation, bound.catalogue)
@@ -130,7 +130,7 @@ def _collect_facts(
         return None  # there are no rows, so there is no slice
     first, *parts = evaluated.partition_by("metric", maintain_order=True)
     by_keys = cs.by_name(*keys)  # as a text, the key * would mean all columns
-    facts = first.select(by_keys, "n", "value")
+    facts = first.select(by_keys, "n", "value", "note")
     for column, part in zip(list(names)[1:], parts, strict=True):
         values = part.select(by_keys, pl.col("value").alias(column))
         facts = join_by_keys(facts, values, keys) if keys else facts.with_columns(values[column])

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 def scan(
     source: object = None,
     *,
-    label: str | None = None,
+    label: str | Mapping[Any, str] | None = None,
     # Any, because type checkers do not accept a dict with text keys as a mapping of other keys.
     score: str | Mapping[Any, str] | None = None,
     prediction: str | Mapping[Any, str] | None = None,
@@ -38,6 +38,7 @@ def scan(
     weight: str | None = None,
     counts: str | Mapping[str, str] | None = None,
     qid: str | None = None,
+    item: str | None = None,
     by: str | Sequence[str] | Mapping[str, str] = (),
     sets: str | Sequence[Sequence[str]] | None = None,
     over: str | Sequence[str] = (),
@@ -84,21 +85,26 @@ def scan(
         ``postgresql://user@host/database#schema.table``; a Polars DataFrame or LazyFrame
         (streamed); a PyArrow Table, RecordBatchReader or other Arrow stream (readable once) or
         Dataset; a pandas DataFrame; a DuckDB relation; a table name with ``con=``.
-    label : str, optional
-        The column of the truth. Only a table of counts needs none: a table with the columns
-        ``tp``, ``fp``, ``fn`` and ``tn``, or ``label``, ``prediction`` and ``n``.
+    label : str or mapping, optional
+        The column of the truth. If a row has many labels, it is a list of their names, or of 0 and
+        1 for each label; or a mapping from label to its column of 0 and 1. Only a table of counts
+        needs none: a table with the columns ``tp``, ``fp``, ``fn`` and ``tn``, or ``label``,
+        ``prediction`` and ``n``.
     score : str or mapping, optional
         The score; larger means more positive. A mapping from model to column compares models
         under the key ``model``; with ``task="multiclass"`` it maps class to column. Several models
         of several classes map model to class to column, ``{"a": {0: "a_0", 1: "a_1"}, "b": ...}``.
         A column of lists, arrays or structs (also Spark's vectors) has a score for each class. Of
-        two classes, the score of the positive one is read.
+        two classes, the score of the positive one is read. With many labels, a mapping from label
+        to column, or a list with the score of each label.
     prediction : str or mapping, optional
         The predicted class or value; for binary, ``score >= threshold`` if left out. A mapping
-        from model to column compares models, alone or beside the scores of the same models.
+        from model to column compares models, alone or beside the scores of the same models. With
+        many labels, as ``label``.
     classes : sequence, optional
         The class at each place of a list or array of scores. Labels that are whole numbers from 0
         need none, because they are the places. The fields of a struct are classes by themselves.
+        With many labels, all labels, in the order of the places of lists.
     value : str or mapping, optional
         A column that is summarised by itself, instead of ``label``, ``score`` and ``prediction``:
         numbers, or truth values, of which True counts as 1. A mapping from model to column compares
@@ -113,6 +119,9 @@ def scan(
         metrics read: ``{"tp": "hits", "fp": ..., "fn": ..., "tn": ...}``.
     qid : str, optional
         The query that a ranked row belongs to.
+    item : str, optional
+        The item of a ranked row, such as a product: metrics of recommendation count items over all
+        lists.
     by : str, sequence of str, or mapping
         Slice keys: metrics are evaluated for each combination of values of these columns. A
         mapping gives names to SQL expressions: ``{"month": "date_trunc('month', day)"}``.
@@ -136,7 +145,7 @@ def scan(
         column must be able to hold it: 1.7 for whole numbers, or ``"x"`` for dates, is an error.
     threshold : float or mapping, optional
         The score from which a prediction is positive; by default 0.5, for scores in 0 .. 1. A
-        mapping from the models of ``score`` to thresholds gives each model its own.
+        mapping from the models of ``score``, or from the labels, to thresholds gives each its own.
     where : str, optional
         A SQL condition over the source's columns. In it and in ``by=``, the zone of a TIMESTAMP
         WITH TIME ZONE is UTC on every machine, unless ``con=`` says otherwise.
@@ -150,12 +159,15 @@ def scan(
         left out for all models, so that all are judged on the same rows.
     long : mapping, optional
         For several rows per case: ``{"model": column}``, ``{"class": column}`` or both map what
-        the rows of a case differ by to its column; ``score`` (and ``prediction``), or ``value``, is
-        the column of the values. The rows become one per case, with the result of a mapping of
-        ``score``. Other columns are the same in all rows of a case. With classes, the label is the
-        class of the case, or 1 in the row of the true class and 0 in the others.
+        the rows of a case differ by to its column. ``{"label": column}`` is for many labels, with
+        ``label`` 1 in the row of a label that the case has, and 0 in the others. ``score`` (and
+        ``prediction``), or ``value``, is the column of the values. The rows become one per case,
+        with the result of a mapping of ``score``. Other columns are the same in all rows of a case.
+        With classes, the label is the class of the case, or 1 in the row of the true class and 0 in
+        the others.
     key : str or sequence of str, optional
-        With ``long``: the column, or columns, that name the case.
+        With ``long``: the column, or columns, that name the case. With many labels on another
+        engine than DuckDB: the column that tells rows apart, for means over rows.
     labels, on : optional
         A second source that holds the label, and the key, or keys, that join the two. In a ranking
         whose query is among the keys, a label without a row is an item that was not retrieved, as
@@ -170,7 +182,7 @@ def scan(
         and 1 - p negatives, the expected numbers if the scores are calibrated. With labelled
         `Predictions` of the same model instead of True, ``note`` says how well calibrated their
         scores were.
-    task : {"binary", "multiclass", "regression", "ranking", "value"}, optional
+    task : {"binary", "multiclass", "multilabel", "regression", "ranking", "value"}, optional
         If left out, it follows from the roles; for a label and a prediction, from their first
         1,000 rows. Values that are all 0 or 1, of any type, are binary; whole numbers are classes
         if one column has integers or texts; two columns of a floating type are a regression. A
@@ -246,6 +258,7 @@ def scan(
         "weight": weight,
         "counts": counts,
         "qid": qid,
+        "item": item,
         "by": by,
         "sets": sets,
         "over": over,
@@ -261,9 +274,11 @@ def scan(
         "expected": expected is not None and expected is not False,
         **roles,
     }
-    if long is not None or key is not None:
+    if long is not None:
         check_long(long, key)
-        arguments |= {"long": long, "key": key}
+        arguments["long"] = long
+    if key is not None:
+        arguments["key"] = key
     check_added(roles)
     check_roles(arguments)
     elsewhere = open_engine(engine, source)

@@ -23,6 +23,8 @@ HIDDEN = pl.Schema(
 
 def get_class_type(binding: Binding) -> pl.DataType:
     """Return the type of the classes: whole numbers, or texts."""
+    if binding.many is not None:
+        return pl.Int64() if is_integer(binding.many.label.type) else pl.String()
     texts = binding.has_several_classes and not is_integer(binding.role["label"].type)
     return pl.String() if texts else pl.Int64()
 

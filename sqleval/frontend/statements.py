@@ -7,9 +7,9 @@ import polars as pl
 from sqleval.catalog import request
 from sqleval.common.sql_text import join_parentheses
 from sqleval.compiler.bins import parse_bins
-from sqleval.compiler.builder import Plan
 from sqleval.compiler.curve import compile_curve
 from sqleval.compiler.metrics import check_plan, compile_metrics
+from sqleval.compiler.scope import Plan
 from sqleval.compiler.statement import Statement
 from sqleval.errors import RequestError
 from sqleval.frontend.bound import Bound, Metrics, parse_requests, write_sql

@@ -31,7 +31,8 @@ def state(
     metrics : str or sequence of str, optional
         Metrics whose sums over rows the state must hold; the default set of the task if left
         out. Metrics of ranked scores need no sums, so any state can compute them. The state of a
-        ranking holds the value of each metric by query.
+        ranking holds the value of each metric by query, that of many labels decisions by label,
+        and sums over rows.
     by : str or sequence of str, optional
         Slice keys, instead of the keys of `scan`.
     grain, time : str, optional

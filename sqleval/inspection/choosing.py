@@ -5,7 +5,8 @@ from decimal import Decimal
 from functools import partial
 from typing import Any
 
-from sqleval.binding.reading import Reading, read_label, read_task
+from sqleval.binding.reading import MOST_CLASSES, Reading, read_label, read_task
+from sqleval.catalog.tasks import TASKS
 from sqleval.common.columns import is_number
 from sqleval.common.sql_text import quote, write_name
 from sqleval.engines.embedded import embedded
@@ -26,7 +27,7 @@ from sqleval.inspection.long_tables import find_long
 from sqleval.inspection.names import list_class_names, match_classes, match_models, name_models
 from sqleval.inspection.nested import describe_vector, find_class_vector, list_scalar_fields
 from sqleval.inspection.pairs import match_predictions
-from sqleval.inspection.rules import MOST_CLASSES, THE_ONLY, Candidates, find, is_named_score
+from sqleval.inspection.rules import THE_ONLY, Candidates, find, is_named_score
 from sqleval.inspection.shapes import find_shape
 
 #: Scores of more rows are binned: the AUC is then exact to 0.001, in a tenth of the time.
@@ -41,7 +42,9 @@ _COUNTS = ({"tp", "fp", "fn", "tn"}, {"label", "prediction", "n"})
 
 #: The roles besides label, scores and predictions, in the order of display: roles that any column
 #: can have, and roles that only columns can have that are not missing together with the label.
-_OF_ALL, _OF_OTHERS = ("key", "time", "weight", "query"), ("role", "fold")
+_OF_ALL, _OF_OTHERS = ("key", "time", "weight", "query"), ("role", "fold", "item")
+#: The roles that only rows of ranked lists have.
+_OF_RANKINGS = {"query", "item"}
 #: The roles that may be given for rows of models or classes to be recognised.
 _OF_LONG = {"label", "score", "key"}
 
@@ -261,8 +264,13 @@ def _keep_task(data: Inspection, predictions: Sequence[Facts]) -> list[Facts]:
     for f in predictions:
         roles = {"label": label, "prediction": f.column}
         tasks.append(read_task(None, roles, "score", [], None, look))
-    data.task = tasks[0].task if tasks else data.task
-    return [f for f, each in zip(predictions, tasks, strict=True) if each.task == data.task]
+    chosen = tasks[0].task if tasks else data.task
+    if tasks:
+        data.task, data.other_task = chosen, tasks[0].other
+    # Many different whole numbers are probably amounts, and a job or command names its task.
+    if data.other_task is not None and TASKS[data.other_task].has_values:
+        data.task, data.other_task = data.other_task, chosen
+    return [f for f, each in zip(predictions, tasks, strict=True) if each.task == chosen]
 
 
 def _match_scores(
@@ -370,7 +378,7 @@ def _choose_positive(data: Inspection, scores: Sequence[Facts]) -> None:
 def _add_others(data: Inspection, by_role: Mapping[str, Candidates], slices: Candidates) -> None:
     """Add the slices, and the roles of one column besides label, score and prediction."""
     for role, candidates in by_role.items():
-        if not candidates.columns or (role == "query" and not data.task_facts.has_queries):
+        if not candidates.columns or (role in _OF_RANKINGS and not data.task_facts.has_queries):
             continue
         first = candidates.columns[0]
         reason = candidates.reason.format(describe_values(first))

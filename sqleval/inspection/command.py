@@ -11,7 +11,7 @@ from typing import Any, cast
 from sqleval.binding.arguments import SOURCE_OPTIONS
 from sqleval.binding.model_columns import nest_classes
 from sqleval.catalog.roles import ROLES
-from sqleval.catalog.tasks import has_several_classes
+from sqleval.catalog.tasks import TASKS, has_several_classes
 from sqleval.common.sql_text import write_literal
 from sqleval.common.visible import show_controls
 from sqleval.inspection.data import Inspection, list_nested
@@ -52,7 +52,7 @@ def _differ_in_missing(data: Inspection) -> bool:
 
 
 def _write_shell(verb: str, source: object, query: str | None, options: Mapping[str, Any]) -> str:
-    words = ["sqleval", verb]
+    words = ["sqleval", *verb.split()]
     words += [str(source)] if source is not None else []
     words += ["--query", query] if query is not None else []
     for name, value in options.items():
@@ -122,6 +122,10 @@ def _write_python(source: object, query: str | None, options: Mapping[str, Any])
 def _list_looks(data: Inspection) -> list[tuple[str, dict[str, Any]]]:
     """Return the evaluations to run, all rows first: a description, and further options."""
     looks: list[tuple[str, dict[str, Any]]] = [("all rows", {})]
+    if data.other_task is not None and not data.scores:
+        read_as = "classes" if TASKS[data.other_task].has_classes else "numbers"
+        label = data.single["label"]
+        looks.append((f"if the values of {label} are {read_as}", {"task": data.other_task}))
     metric = data.task_facts.headline
     if not metric or data.is_counts:
         return looks
@@ -161,6 +165,11 @@ def write_commands(
     if data.is_counts or (is_usual and data.label and (has_scores or data.predictions)):
         usual = options | _list_options(data, has_missing=has_missing) | more
         commands += [(what, write(source, query, usual | look)) for what, look in _list_looks(data)]
+        if data.task_facts.has_values:
+            curve = data.task_facts.unscored_curves[0]
+            python = f"{_write_python(source, query, usual)}.curve({curve!r}).collect()"
+            shell = _write_shell(f"curve {curve}", source, query, usual)
+            commands.append(("by quantile of the prediction", shell if is_shell else python))
     for look in data.shape.looks if data.shape is not None else ():
         given = options | _list_look_options(data, look, has_missing=has_missing) | more
         if "csv" in look.options:

@@ -36,6 +36,10 @@ class Inspection:
         The columns of the roles that the user gives, by the name of their model.
     where : str, optional
         The condition of the rows to evaluate.
+    task : str
+        The task.
+    other_task : str, optional
+        Another task that labels and predictions would fit.
     scores, predictions : mapping of str to str
         The column of each model. With ``has_classes``, the column of each class, or of each
         MODEL.CLASS for several models.
@@ -59,6 +63,7 @@ class Inspection:
     positive: Any = None
     where: str | None = None
     task: str = "binary"
+    other_task: str | None = None
     label: Facts | None = None
     scores: Mapping[str, str] = field(default_factory=dict[str, str])
     predictions: Mapping[str, str] = field(default_factory=dict[str, str])

@@ -3,10 +3,11 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from sqleval.binding.reading import MOST_CLASSES
 from sqleval.common.columns import TEXTS, WHOLE
 from sqleval.inspection.columns import Facts
 from sqleval.inspection.names import list_class_names, match_classes
-from sqleval.inspection.rules import MOST_CLASSES, TESTS, Candidates, is_key, is_named_prediction
+from sqleval.inspection.rules import TESTS, Candidates, is_key, is_named_prediction
 
 #: Columns whose values are read in search of a label.
 _MOST_READ = 20

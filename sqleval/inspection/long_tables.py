@@ -8,11 +8,13 @@ from typing import Any
 from sqleval.inspection.columns import Facts, read_rows
 from sqleval.inspection.data import Inspection
 from sqleval.inspection.rules import TESTS
-from sqleval.inspection.shape import Look, Shape, compile_names, pick
+from sqleval.inspection.shape import Look, Shape, compile_names, list_label_looks, pick
 
 _MODEL = compile_names(
     r"(.*_)?(models?|system|algorithm|classifier|estimator|method)(_?(id|name))?"
 )
+#: Words that name the label of a row, where a case has any number of labels.
+_LABEL = compile_names(r"(.*_)?(labels?|tags?|topics?|categor(y|ies)|names?|aspects?)")
 #: The largest shift of a sum of rounded scores from 1.
 _ROUNDING = 0.01
 #: Columns that are tried as the label.
@@ -57,7 +59,29 @@ def _find_long_of(
         for key in (f for f in keys if _is_key(data, f, [*long.values()])):
             if of_class is None or _has_shares(data, key, label, score, long):
                 return _describe(data, label, score, key, long)
+            if _LABEL.fullmatch(of_class.name) and _has_sets(data, key, label, long):
+                return _describe(data, label, score, key, _rename(long))
     return None
+
+
+def _rename(long: dict[str, Facts]) -> dict[str, Facts]:
+    """Return the columns of long rows, in which the class of a row is one of many labels."""
+    return {"label" if part == "class" else part: facts for part, facts in long.items()}
+
+
+def _has_sets(data: Inspection, key: Facts, label: Facts, long: dict[str, Facts]) -> bool:
+    """Whether a case has any number of labels: the label is 1 in several rows, or in none."""
+    if not (TESTS["0 and 1"](label) or TESTS["truth values"](label)):
+        return False
+    groups = ", ".join(f.value for f in (key, *([long["model"]] if "model" in long else [])))
+    inside = (
+        f"(SELECT SUM(CAST({label.value} AS INTEGER)) AS n FROM {data.source.relation} AS s "
+        f"GROUP BY {groups})"
+    )
+    names = [f.name for f in (key, label, *long.values())]
+    select = "COUNT(CASE WHEN s.n <> 1 THEN 1 END)"
+    ((others,),) = read_rows(replace(data.source, relation=inside), select, names)
+    return others > 0
 
 
 def _is_key(data: Inspection, key: Facts, parts: Sequence[Facts]) -> bool:
@@ -109,4 +133,5 @@ def _describe(
     names = tuple(f.name for f in (label, score, key, *long.values()))
     rows = " and ".join(f"{f.name} ({part})" for part, f in long.items())
     reason = f"each {key.name} has a row for each {rows}"
-    return Shape("several rows per case", names, reason, looks=[Look("all cases", options)])
+    looks = list_label_looks(options) if "label" in long else [Look("all cases", options)]
+    return Shape("several rows per case", names, reason, looks=looks)

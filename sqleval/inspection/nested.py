@@ -1,14 +1,15 @@
 """Shapes with nested values: rows inside of a document, lists of items or labels, vectors."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from typing import Any
 
+from sqleval.binding.reading import MOST_CLASSES
 from sqleval.binding.vectors import Vector, find_vector
 from sqleval.common.sql_text import write_name
 from sqleval.inspection.columns import Facts, read_rows
 from sqleval.inspection.data import Inspection
 from sqleval.inspection.names import list_class_names
-from sqleval.inspection.shape import Look, Shape, compile_names, write_value
+from sqleval.inspection.shape import Look, Shape, compile_names, list_label_looks
 
 _RECOMMENDED = compile_names(
     r"recommended(_.*)?|recommendations?|top_?k|top_?\d+|retrieved(_.*)?|ranked(_.*)?|ranking|"
@@ -109,7 +110,7 @@ def find_lists(data: Inspection, facts: Sequence[Facts]) -> Shape | None:
     if predicted and taken:
         return _describe_top_k(data, predicted, taken)
     if predicted and true:
-        sets = _describe_label_sets(data, predicted, true)
+        sets = _describe_label_sets(predicted, true)
         ranked = _describe_top_k(data, predicted, true)
         are_words = predicted.column.type.startswith("VARCHAR")
         return sets if are_words or ranked is None else _join_readings(sets, ranked)
@@ -148,20 +149,41 @@ def _describe_top_k(data: Inspection, items: Facts, taken: Facts) -> Shape | Non
     return Shape("top-k lists", (items.name, taken.name), reason, advice, looks)
 
 
-def _describe_label_sets(data: Inspection, predicted: Facts, true: Facts) -> Shape:
-    inside = f"(SELECT UNNEST({true.value}) AS value FROM {data.source.relation} AS s)"
-    tail = " WHERE s.value IS NOT NULL GROUP BY 1 ORDER BY COUNT(*) DESC, 1 LIMIT 3"
-    rows = read_rows(replace(data.source, relation=inside), "s.value", [true.name], tail)
-    looks = [
-        Look(f"the label {value}", {
-            "label": f"list_contains({write_name(true.name)}, {write_value(value)})",
-            "prediction": f"list_contains({write_name(predicted.name)}, {write_value(value)})",
-        })
-        for (value,) in rows
-    ]  # fmt: skip
-    advice = "F1 by sample is still to come; now: each label by itself"
+def _describe_label_sets(predicted: Facts, true: Facts) -> Shape:
+    looks = list_label_looks({"label": true.name, "prediction": predicted.name})
+    advice = "a row has any number of labels: the task is multilabel"
     reason = "a list of true labels and a list of predicted ones"
     return Shape("sets of labels", (true.name, predicted.name), reason, advice, looks)
+
+
+def find_label_scores(data: Inspection, facts: Sequence[Facts]) -> Shape | None:
+    """Find a list of labels, their names or a 0 or 1 for each, beside the list of their scores."""
+    lists = [f for f in facts if f.column.type.endswith("[]")]
+    scores = [f for f in lists if _holds_fractions(f)]
+    labels = [f for f in lists if f not in scores and _TRUE.fullmatch(f.name)]
+    if len(scores) != 1 or len(labels) != 1:
+        return None
+    (score,), (label,) = scores, labels
+    limit = f" LIMIT {MOST_CLASSES + 1}"
+    named = read_rows(data.source, f"DISTINCT UNNEST({label.value})", [label.name], limit)
+    values = {value for (value,) in named if value is not None}
+    is_named = label.column.type.startswith("VARCHAR")
+    length = str(len(values)) if is_named else f"LEN({label.value})"
+    ((wrong,),) = read_rows(
+        data.source,
+        f"COUNT(CASE WHEN LEN({score.value}) IS DISTINCT FROM {length} THEN 1 END)",
+        [label.name, score.name],
+    )
+    if wrong or len(values) < 2 or not (is_named or values <= {0, 1}):
+        return None
+    options: dict[str, Any] = {"label": label.name, "score": score.name}
+    advice = "a row has any number of labels: the task is multilabel"
+    if is_named:
+        options["classes"] = sorted(values)
+        advice += "; the scores are taken in the order of the names, which the file does not say"
+    reason = "a list of labels and a list with the score of each"
+    return Shape("lists of labels", (label.name, score.name), reason, advice,
+                 list_label_looks(options))  # fmt: skip
 
 
 def find_class_vector(

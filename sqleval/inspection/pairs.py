@@ -9,12 +9,10 @@ from sqleval.inspection.data import Inspection
 from sqleval.inspection.findings import list_first
 from sqleval.inspection.names import name_models
 from sqleval.inspection.rules import TESTS, is_named_prediction
-from sqleval.inspection.shape import Look, Shape, write_is_one
+from sqleval.inspection.shape import Look, Shape, list_label_looks, write_is_one
 
 #: Names of two sides, which play the same role.
 _SIDES = ({"1", "2"}, {"a", "b"}, {"home", "away"}, {"left", "right"}, {"team1", "team2"})
-#: More labels than this are not listed as commands.
-_MOST_LABELS = 3
 _TOKENS = re.compile(r"[a-zA-Z]+|\d+")
 
 
@@ -114,15 +112,15 @@ def _describe_sides(data: Inspection, pairs: Mapping[str, tuple[Facts, Facts]]) 
 
 
 def _describe_labels(pairs: Mapping[str, tuple[Facts, Facts]]) -> Shape:
-    looks = [
-        Look(f"the label {name}", {"label": outcome.name, "score": score.name})
-        for name, (outcome, score) in pairs.items()
-    ]
+    options = {
+        "label": {outcome.name: outcome.name for outcome, _ in pairs.values()},
+        "score": {outcome.name: score.name for outcome, score in pairs.values()},
+    }
     names = tuple(f.name for pair in pairs.values() for f in pair)
     labels = list_first([outcome.name for outcome, _ in pairs.values()])
     reason = f"{len(pairs)} labels a row, each with its score: {labels}"
-    advice = "averages over labels and samples are still to come; now: each label by itself"
-    return Shape("several labels", names, reason, advice, looks[:_MOST_LABELS])
+    advice = "a row has any number of labels: the task is multilabel"
+    return Shape("several labels", names, reason, advice, list_label_looks(options))
 
 
 def match_predictions(

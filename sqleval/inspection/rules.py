@@ -10,8 +10,8 @@ from sqleval.catalog.roles import ROLES, VALUES
 from sqleval.common.columns import FRACTIONS, NUMBERS, TEXTS, WHOLE, Kind
 from sqleval.inspection.columns import Facts
 
-#: A column with more values than this is neither classes nor useful slices.
-MOST_CLASSES, MOST_SLICES = 50, 50
+#: A column with more values than this has no useful slices.
+MOST_SLICES = 50
 #: A longer text is no class.
 _LONGEST_CLASS = 60
 #: A score of more whole numbers is probably a feature, such as credit_score.
@@ -128,6 +128,7 @@ _PREDICTED = _compile(r"(^|_)(pred|predicted|prediction|hat|forecast)(_|$)")
 _WEIGHT = _compile(r"w|weights?|(sample|case|row|inverse_propensity)_weights?|ipw")
 _KEY = _compile(r"id|key|uuid|guid|index|row_?(id|nr|number)?|.*_(id|key|uuid)")
 _QUERY = _compile(r"qid|query|query_?id")
+_ITEM = _compile(r"(item|product|article|doc|document)(_?id)?")
 _FOLD = _compile(r"(cv_)?folds?(_id)?")
 _SPLIT = _compile(r"split|subset|part|partition|role|(data_?)?set")
 _TIME = _compile(r"day|date|ds|dt|ts|time|timestamp|event_.*|.*_(date|day|at|time|ts)")
@@ -202,6 +203,8 @@ RULES = (
     Rule("time", _TIME, ("times",)),
     Rule("time", _ANY, ("times",)),
     Rule("query", _QUERY, ("repeated",), "by its name; metrics of ranked rows are per query",
+        is_other=False),
+    Rule("item", _ITEM, ("repeated",), "by its name; recommended items are counted over all lists",
         is_other=False),
     Rule("role", _SPLIT, ("groups", "training and test"), "rows of training and of test",
         is_other=False),

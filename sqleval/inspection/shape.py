@@ -91,3 +91,11 @@ def write_is_one(facts: Facts) -> str:
 def is_text(facts: Facts) -> bool:
     """Whether a column holds texts."""
     return facts.column.kind in TEXTS
+
+
+def list_label_looks(options: Mapping[str, Any]) -> list[Look]:
+    """Return the evaluations of rows of many labels, whose roles are ``options``."""
+    return [
+        Look("averages over labels and over rows", options),
+        Look("each label by itself", {**options, "metric": "f1(average=None)"}),
+    ]

@@ -3,15 +3,16 @@
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
+from sqleval.binding.reading import MOST_CLASSES
 from sqleval.common.sql_text import write_name
 from sqleval.inspection.columns import Facts, read_rows
 from sqleval.inspection.data import Inspection
 from sqleval.inspection.judged import find_judged
 from sqleval.inspection.long_tables import find_long
-from sqleval.inspection.nested import find_lists, find_nested_rows
+from sqleval.inspection.nested import find_label_scores, find_lists, find_nested_rows
 from sqleval.inspection.number_texts import find_number_texts, find_other_number_texts
 from sqleval.inspection.pairs import find_pairs
-from sqleval.inspection.rules import MOST_CLASSES, TESTS
+from sqleval.inspection.rules import TESTS
 from sqleval.inspection.shape import (
     Look,
     Shape,
@@ -274,6 +275,7 @@ SHAPES: Sequence[Callable[[Inspection, Sequence[Facts]], Shape | None]] = (
     _find_quantile_rows,
     _find_quantile_columns,
     find_lists,
+    find_label_scores,
     find_long,
     find_pairs,
     find_judged,

@@ -10,7 +10,6 @@ import polars as pl
 from sqleval.binding.binding import Binding
 from sqleval.binding.lookup import list_names
 from sqleval.binding.model_columns import has_classes_of_models
-from sqleval.catalog.tasks import has_several_classes
 from sqleval.common.periods import find_end, find_start
 from sqleval.common.sql_text import quote, write_literal
 from sqleval.compiler.late_labels import write_labels_of_rows
@@ -59,6 +58,7 @@ def bind_periods(
         roles = {**read_roles(job), "on": None, **by, **_key_by_period(job)}
         predictions = bind_source(rows, None, roles, engine=engine)
         check_keys(predictions.binding)
+        _check_labels(job, predictions.binding)
         binding = replace(predictions.binding, has_probabilities=job.has_probabilities)
         return replace(predictions, binding=binding)
     on = job.labels.on
@@ -76,6 +76,15 @@ def bind_periods(
         has_probabilities=job.has_probabilities,
     )
     return replace(predictions, binding=binding)
+
+
+def _check_labels(job: Job, binding: Binding) -> None:
+    """Raise `RequestError` if the labels of rows of many labels follow from the rows."""
+    if binding.many is not None and job.classes is None and not isinstance(job.label, dict):
+        raise RequestError(
+            f"label: {job.label} is a list; a job needs classes: [a, b], so that all periods have "
+            "the same labels"
+        )
 
 
 def _key_by_period(job: Job) -> dict[str, list[str]]:
@@ -193,8 +202,11 @@ def split_models(job: Job) -> dict[str, Job]:
         if isinstance(named, dict)
     }
     first = next(iter(by_model.values()), dict[str, Any]())
-    has_models = not isinstance(job.score, dict) or not has_several_classes(job.task)
-    if len(first) > 1 and (has_models or has_classes_of_models(job.score)):
+    has_models = not isinstance(job.label, dict) and (
+        not isinstance(job.score, dict) or not job.has_scores_of_classes
+    )
+    is_nested = has_classes_of_models(job.score) or has_classes_of_models(job.prediction)
+    if len(first) > 1 and (has_models or is_nested):
         for name in first:
             alone = {role: {name: named[name]} for role, named in by_model.items() if name in named}
             jobs[name] = job.model_copy(update=alone)

@@ -75,8 +75,10 @@ def read_roles(job: Job) -> dict[str, Any]:
     # Unused options and roles are left out, so that stored definitions stay valid.
     named |= {"common": True} if job.common else {}
     named |= {"classes": job.classes} if job.classes is not None else {}
-    named |= {"long": job.long, "key": job.key} if job.long or job.key else {}
+    named |= {"long": job.long} if job.long else {}
+    named |= {"key": job.key} if job.key else {}
     named |= {"value": job.value} if job.value is not None else {}
+    named |= {"item": job.item} if job.item is not None else {}
     added = ((name, getattr(job, name)) for name in list_added_arguments())
     named |= {name: column for name, column in added if column is not None}
     return named | {"expected": True} if job.is_expectation else named

@@ -25,6 +25,13 @@ from sqleval.plots.curves import (
     draw_line,
 )
 from sqleval.plots.parts import GREY, INK, PALE, join_by_keys, name_series, write_summary
+from sqleval.plots.regression import (
+    draw_error_shares,
+    draw_errors,
+    draw_histogram,
+    draw_predicted,
+    draw_residuals,
+)
 from sqleval.plots.trends import draw_trend_lines
 
 if TYPE_CHECKING:
@@ -48,7 +55,9 @@ _STYLE: dict[str, Any] = {
 _DRAW: dict[str, Callable[..., Picture]] = {
     "line": draw_line, "cost_curve": draw_cost_curve, "calibration": draw_calibration,
     "ks": draw_ks, "cost_lines": draw_cost_lines, "gain_table": draw_gain_table,
-    "matrix": draw_confusion,
+    "matrix": draw_confusion, "errors": draw_errors, "error_shares": draw_error_shares,
+    "histogram": draw_histogram, "predicted_vs_actual": draw_predicted,
+    "residuals": draw_residuals,
 }  # fmt: skip
 
 
@@ -78,8 +87,8 @@ def draw_curve(
     title : str, optional
         The title; by default, the title of the chart.
     facts : polars.DataFrame, optional
-        By ``keys``: ``value`` (the metric of the chart) and ``n``, shown in the legend, and
-        ``prevalence`` and ``break_even`` if known.
+        By ``keys``: ``value`` (the metric of the chart) and ``n``, shown in the legend, ``note``
+        (why it is undefined), and ``prevalence`` and ``break_even`` if known.
     costs : (float, float), optional
         The cost of a missed positive and of a false alarm, marked on a cost curve.
     ci : float, optional
@@ -93,7 +102,7 @@ def draw_curve(
     MissingExtra
         If Altair is not installed.
     """
-    _check_columns(chart, frame, keys)
+    _check_columns(chart, frame, keys, facts)
     summary = chart.metric[0] if chart.metric else ""
     shown = facts if facts is not None and "value" in facts.columns and summary else None
     named, series = name_series(frame, keys, shown, summary)
@@ -110,7 +119,9 @@ def draw_curve(
     return picture.configure(**_STYLE).properties(title=heading)
 
 
-def _check_columns(chart: Chart, frame: pl.DataFrame, keys: Sequence[str]) -> None:
+def _check_columns(
+    chart: Chart, frame: pl.DataFrame, keys: Sequence[str], facts: pl.DataFrame | None
+) -> None:
     """Raise `RequestError` if a column of the chart is missing, or no row is finite."""
     columns = chart.needed
     for name in (*keys, *columns):
@@ -118,8 +129,13 @@ def _check_columns(chart: Chart, frame: pl.DataFrame, keys: Sequence[str]) -> No
             raise RequestError(f"{chart.curve} needs the column {name!r}; columns: {frame.columns}")
     finite = pl.all_horizontal(pl.col(name).cast(pl.Float64).is_finite() for name in columns)
     if not frame.select(finite.any()).item():
+        why = "there are no rows" if frame.is_empty() else chart.undefined
+        if facts is not None and "note" in facts.columns:
+            notes = facts.filter(pl.col("value").is_null())["note"].drop_nulls()
+            why = "; ".join(notes.unique(maintain_order=True)) or why
         raise RequestError(
             f"{chart.curve}: nothing to draw, no row has finite {', '.join(columns)}"
+            + (f" ({why})" if why else "")
         )
 
 

@@ -215,9 +215,10 @@ def _show_classes(column: pl.Series) -> pl.Series:
 
 
 def draw_confusion(frame: pl.DataFrame, series: Series) -> Picture:
-    """Draw each matrix with its counts; the colour is the share of the label's rows."""
+    """Draw each matrix with its counts; the colour is the share, by default of the label's rows."""
+    shares = [name for name in ("share",) if name in frame.columns]
     cells = frame.select(
-        "series", "n", *(_show_classes(frame[name]) for name in ("label", "prediction"))
+        "series", "n", *shares, *(_show_classes(frame[name]) for name in ("label", "prediction"))
     )
     names = sorted({*cells["label"].drop_nulls(), *cells["prediction"].drop_nulls()})
     if frame["label"].dtype.is_numeric() and frame["prediction"].dtype.is_numeric():
@@ -230,8 +231,10 @@ def draw_confusion(frame: pl.DataFrame, series: Series) -> Picture:
         .join(pl.DataFrame({"prediction": names}), how="cross")
         .join(cells, on=["series", "label", "prediction"], how="left")
         .with_columns(pl.col("n").fill_null(0))
-        .with_columns(share=pl.col("n") / pl.col("n").sum().over("series", "label"))
     )
+    of_label = pl.col("n") / pl.col("n").sum().over("series", "label")
+    share = pl.col("share").fill_null(0) if shares else of_label
+    square = square.with_columns(share=share)
     called = {("1", "1"): "TP", ("0", "1"): "FP", ("1", "0"): "FN", ("0", "0"): "TN"}
     is_binary, is_large = names == ["0", "1"], len(names) > _LARGE
     texts = [
@@ -252,7 +255,7 @@ def draw_confusion(frame: pl.DataFrame, series: Series) -> Picture:
     base = chart_rows(square, axes)
     scale = alt.Scale(domain=[0, 1], range=["#ffffff", COLORS[0]], interpolate="rgb")
     shade = base.mark_rect(stroke="white").encode(
-        color=alt.Color("share:Q", scale=scale, title="share of label", legend=None)
+        color=alt.Color("share:Q", scale=scale, title="share", legend=None)
     )
     ink = alt.condition("datum.share > 0.6", alt.value("white"), alt.value(INK))
     count = base.mark_text(dy=-7, fontSize=12).encode(text="text:N", color=ink)

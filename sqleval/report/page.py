@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from math import isfinite
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import polars as pl
 import polars.selectors as cs
@@ -19,7 +19,7 @@ from sqleval.frontend.scan import scan
 from sqleval.inspection.findings import Finding
 from sqleval.inspection.inspect import inspect
 from sqleval.plots import charts
-from sqleval.report.answer import compare_models
+from sqleval.report.answer import Answer, compare_models
 
 #: The largest number of slices in the table; `evaluate --by` prints all.
 _MOST_SLICES = 30
@@ -103,21 +103,24 @@ def write_report(
         metrics, bound.task, bound.binding.has_score, folds=bool(bound.binding.over),
         catalogue=bound.catalogue,
     )  # fmt: skip
-    is_scored = bound.binding.has_two_classes and bound.binding.has_score
-    has_classes = bound.binding.has_several_classes
+    # A threshold of many labels is one for each; the page has no table of each label.
+    has_one_score = bound.binding.has_two_classes and not bound.binding.many
+    is_scored = has_one_score and bound.binding.has_score
+    has_classes = bound.binding.facts.takes_averages
     curves = list(_draw_curves(bound, lacking))
     slices = _list_slices(sliced, labels[0], ci, min_rows, lacking) if sliced else None
-    answer = compare_models(bound, labels[0], ci)
+    answer = _compare_models(bound, labels[:1] if metrics is not None else labels, ci)
     if answer is not None and answer.missing:
         lacking[answer.missing] = None
     page = {
-        "title": f"Predictions of {roles.get('label') or bound.source.label}",
+        "title": f"Predictions of {_name_label(roles.get('label')) or bound.source.label}",
         "source": bound.source.label,
         "task": bound.task,
         "ci": ci,
         "min_rows": min_rows,
         "has_folds": bool(bound.binding.over),
         "has_models": bool(bound.binding.models),
+        "has_many_labels": bound.binding.many is not None,
         "answer": answer,
         "headline": list(_add_differences(headline, bound, labels, ci)),
         "first_model": bound.binding.models[0][0] if bound.binding.models else None,
@@ -131,6 +134,23 @@ def write_report(
         "lacking": list(lacking),
     }
     write_text(output, _load_template().render(**page), folders=False)
+
+
+def _compare_models(
+    bound: Predictions, labels: Sequence[request.Request], ci: float
+) -> Answer | None:
+    """Return the answer by the first metric with a fast test; without one, that of the first."""
+    first = compare_models(bound, labels[0], ci)
+    if first is None or first.rows:
+        return first
+    others = (compare_models(bound, each, ci) for each in labels[1:])
+    return next((each for each in others if each is not None and each.rows), first)
+
+
+def _name_label(label: object) -> str:
+    """Return the label, or the names of many labels that have a column each."""
+    names = cast("Mapping[object, str]", label) if isinstance(label, Mapping) else [label or ""]
+    return ", ".join(map(str, names))
 
 
 @cache
@@ -210,9 +230,10 @@ def _list_settings(roles: Mapping[str, Any], bound: Predictions) -> dict[str, st
 def _inspect(source: object, roles: Mapping[str, Any], bound: Predictions) -> list[Finding]:
     """Return the findings of an inspection of the label and the scores, over the page's rows.
 
-    There are none if another engine than DuckDB reads the rows, or the source has long rows.
+    There are none if another engine than DuckDB reads the rows, the source has long rows, or a row
+    has many labels.
     """
-    if bound.engine.dialect != "duckdb" or roles.get("long"):
+    if bound.engine.dialect != "duckdb" or roles.get("long") or bound.binding.many:
         return []
     binding = bound.binding
     scores: Any = [column.name for column in binding.score_columns]
@@ -255,7 +276,9 @@ def _draw_curves(bound: Predictions, lacking: dict[str, None]) -> Iterator[dict[
     """
     facts = bound.binding.facts
     for name in facts.curves if bound.binding.has_score else facts.unscored_curves:
-        table = name if name == "confusion" else f"{name}_curve"
+        table = name
+        if name != "confusion":
+            table = request.parse_curve(name, {}, bound.task, bound.catalogue).name
         try:
             picture = charts.write_svg(bound.plot(name))
         except MissingExtra as error:

@@ -13,7 +13,7 @@ from sqleval.binding.arguments import RESAMPLING_METHODS
 from sqleval.catalog.request import PER_CLASS, Request, format_request
 from sqleval.common.sql_text import Value
 from sqleval.compiler.intervals import FEW_ROWS, INFINITE, MIN_PAIRS, read_range
-from sqleval.compiler.metric_rows import NO_CLOSED_FORM, NO_SUM, POOLED
+from sqleval.compiler.metric_rows import NO_CLOSED_FORM, POOLED, explain_no_interval
 from sqleval.compiler.substitution import QUERIES
 from sqleval.errors import RequestError
 from sqleval.resampling.cells import EXACT_ROWS, Cells, Input, count_cells
@@ -114,22 +114,26 @@ def complete_intervals(
     predicate : str or None
         A condition on the slice keys.
     """
-    is_sum = pl.col("metric").is_in([format_request(each) for each in requests if each.is_sum])
-    lacks = pl.col("value").is_not_null() & ~is_sum
+    reasons = {format_request(each): explain_no_interval(each) for each in requests}
+    why = pl.col("metric").replace_strict(reasons, return_dtype=pl.String)
+    lacks = pl.col("value").is_not_null() & why.is_null()
     if options.everywhere:
         # Without a level, the statement itself writes no note on intervals.
-        frame = _replace_note(frame, is_sum & pl.col("note").is_null(), NO_SUM)
+        frame = frame.with_columns(pl.coalesce("note", why))
     else:
         lacks &= pl.col("note") == NO_CLOSED_FORM
     is_infinite = pl.col("value").is_infinite()
     frame = _replace_note(frame, lacks & is_infinite, INFINITE)
     lacks &= ~is_infinite
     names = set(frame.filter(lacks)["metric"])
-    chosen = [each for each in requests if format_request(each) in names]
+    chosen = [each for each in requests if format_request(each) in names and not each.is_per_row]
     if not chosen or not options.replicates:
         return frame
     if data.source.once or (data.labels is not None and data.labels.once):
         why = "no interval: replicates read the rows again, and the source can be read once"
+        return _replace_note(frame, lacks, why)
+    if data.binding.state is not None and data.binding.has_values:
+        why = "no interval: it needs the rows, and the state holds sums of them"
         return _replace_note(frame, lacks, why)
     most = frame["n"].max()
     is_large = isinstance(most, int) and most > EXACT_ROWS
@@ -188,6 +192,8 @@ def count_slices(
         get_values = create_query_values(data, requests[0], predicate)
     else:
         get_values = partial(create_values, data.binding, threshold=threshold, scored=scored)
+        if data.cluster is None and data.binding.many is not None:
+            data = data._replace(cluster=data.binding.many.row)  # the labels of a row together
     return count_cells(data, get_values, predicate, is_large=is_large)
 
 
@@ -262,9 +268,10 @@ def _find_degrees(
     Where a metric is made of shares of the rows of each class, the smallest class determines how
     uncertain the standard error is; for other metrics all rows do.
     """
-    slices = cells.count_units(keys)
+    slices, many = cells.count_units(keys), "many" in cells.roles
     total = pl.col("size").sum().over(keys) if keys else pl.col("size").sum()
-    classes = slices if "label" not in cells.frame.columns else cells.count_units([*keys, "label"])
+    of_classes = [name for name in ("label_key", "label") if name in cells.frame.columns]
+    classes = cells.count_units([*keys, *of_classes]) if of_classes else slices
     classes = classes.with_columns(rest=total - pl.col("size"))
     smallest = pl.col("size").min()
     small = classes.group_by(keys).agg(smallest) if keys else classes.select(smallest)
@@ -272,12 +279,15 @@ def _find_degrees(
     for each in requests:
         is_of_classes = _is_of_classes(each)
         sizes = small if is_of_classes else slices
-        if each.average == PER_CLASS:
+        if each.average == PER_CLASS and many:
+            size = smallest if is_of_classes else pl.col("size").sum()
+            sizes = classes.group_by(*keys, pl.col("label_key").alias("class")).agg(size)
+        elif each.average == PER_CLASS:
             sizes = classes.rename({"label": "class"})
             size = pl.min_horizontal("size", "rest") if is_of_classes else total
             sizes = sizes.select(*keys, "class", size=size)
         elif "class" in by:
-            sizes = sizes.with_columns(**{"class": pl.lit(None, classes.schema["label"])})
+            sizes = sizes.with_columns(**{"class": pl.lit(None, classes.schema[of_classes[0]])})
         name = pl.lit(format_request(each))
         parts.append(
             sizes.select(*keys, *by[len(keys) : -1], metric=name, degrees=pl.col("size") - 1)

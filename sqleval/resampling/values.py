@@ -84,8 +84,12 @@ def remove_threshold(request: Request) -> Request:
 
 
 def keep_further(binding: Binding, values: Values, bits: int) -> Values:
-    """Add the values of further roles that cells keep, with numbers rounded."""
+    """Add the label of many labels, and the values of further roles that cells keep, rounded."""
     items, roles, is_rounded = {**values.items}, {**values.roles}, values.is_rounded
+    if binding.many is not None:
+        label = binding.many.label._replace(name="label_key")
+        items[label.name] = label.name
+        roles["many"] = binding.many._replace(label=label, row=None)
     for role in binding.kept:
         items[role] = rows.write_further(binding, role)
         if bits and ROLES[role].values == "number":

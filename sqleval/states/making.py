@@ -28,16 +28,19 @@ from sqleval.common.periods import parse_grain, write_period_sql
 from sqleval.common.sql_text import write_literal
 from sqleval.compiler.bins import Bins, create_bins
 from sqleval.compiler.builder import Builder
+from sqleval.compiler.classes import CLASS_RELATIONS
 from sqleval.compiler.input_rows import RowRelations
 from sqleval.compiler.metrics import write_metrics
 from sqleval.compiler.queries import NAME, write_query_values
 from sqleval.compiler.rows import write_further, write_usable, write_zero_or_one
 from sqleval.compiler.singles import has_singles
+from sqleval.compiler.state_rows import CLASS
 from sqleval.compiler.statement import Statement
 from sqleval.engines.base import Engine
 from sqleval.engines.types import find_key_types, find_polars_types
 from sqleval.errors import RequestError
 from sqleval.sources.source import Source
+from sqleval.states import many_labels
 
 VERSION = 2
 #: Columns of a state besides its slice keys and sums.
@@ -160,12 +163,15 @@ def build_state(
     requests = request.parse_all(metrics, binding.task, binding.has_score, catalogue=catalogue)
     if binding.has_queries:
         return _build_query_state(binding, engine, requests, grain, timezone)
+    if binding.many is not None:
+        kept = many_labels.check_requests(requests, is_default=metrics is None)
+        return _build_label_state(binding, engine, kept, grain, timezone)
     has_score = "score" in binding.role
     rows = RowRelations(binding, Bins(bits if has_score else 0), dialect=binding.dialect)
     builder = Builder(rows, catalogue, ci=ci)
     rows.place(builder, None)
     for each in requests:
-        if each.depends_on("class_scores"):
+        if any(each.depends_on(name) for name in CLASS_RELATIONS):
             raise RequestError(f"{each.name} needs a score per class, which a state does not hold")
     # Placing the metrics collects the sums they need in rows.columns_by_description.
     _, _, checks = write_metrics(builder, requests, 0.95 if ci else None)
@@ -183,6 +189,7 @@ def build_state(
 def _check_keys(binding: Binding, definition: Definition) -> None:
     """Raise `RequestError` if a slice key has the name of a column of the state."""
     names = (*RESERVED_COLUMNS, *_list_kept(binding), *definition.columns)
+    names = (*names, CLASS) if binding.many is not None else names
     taken = {name.casefold() for name in names}
     for name in binding.key_names:
         if name.casefold() in taken:
@@ -217,6 +224,30 @@ def _build_query_state(
     order = [f"r.{keys[name]} NULLS LAST" for name in order_keys(binding.key_names)]
     statement = builder.build_statement(items, NAME, [*order, "r.query NULLS LAST"])
     return State(binding, statement, pl.Schema(types))
+
+
+def _build_label_state(
+    binding: Binding,
+    engine: Engine,
+    requests: Sequence[request.Request],
+    grain: str | None,
+    timezone: str | None,
+) -> State:
+    """Return the statement of a state of many labels: rows by label and decision, with sums."""
+    builder, columns = many_labels.write_cells(binding, requests)
+    roles = dict(_describe_roles(binding, str(_find_label_type(binding)), timezone))
+    roles |= many_labels.list_options(binding)
+    squares = [SQUARES] if binding.is_weighted else []
+    sums = tuple(sorted([*columns, *squares]))
+    definition = Definition(
+        VERSION, binding.task, 0, tuple(sorted(roles.items())), grain or "", binding.key_names, sums
+    )
+    _check_keys(binding, definition)
+    keys = dict(zip(binding.key_names, binding.keys, strict=True))
+    order = [f"r.{keys[name]} NULLS LAST" for name in order_keys(binding.key_names)]
+    types: dict[str, Any] = dict(find_key_types(binding, engine))
+    made = many_labels.write_statement(builder, columns, definition, types, engine, order)
+    return State(binding, *made)
 
 
 def _find_label_type(binding: Binding) -> Any:

@@ -11,6 +11,7 @@ from sqleval.catalog.header import CENTRE, VARIANCE
 from sqleval.catalog.tasks import TASKS
 from sqleval.common.sql_text import quote, select, write_literal, write_squared_deviations
 from sqleval.compiler.problems import DIVIDED
+from sqleval.compiler.state_rows import CLASS
 from sqleval.engines.embedded import embedded
 from sqleval.errors import RequestError
 from sqleval.sources.source import Source
@@ -48,6 +49,7 @@ def merge_states(states: object, *, verify: bool = False) -> pl.LazyFrame:
     # Integer columns have one value in all rows of a bin; the other columns are sums.
     shared = [name for name in definition.columns if columns[name].kind in ("integer", "hugeint")]
     roles = [role for role in ("label", "prediction", "score") if role in columns]
+    roles += [CLASS] if TASKS[definition.task].has_many_labels else []
     keys = [*definition.keys, *roles, *definition.further, "used", *shared]
     items = {quote(name): f"s.{quote(name)}" for name in keys}
     if definition.bits:

@@ -20,7 +20,7 @@ import polars as pl
 
 import sqleval
 from sqleval.compiler.bins import create_bins
-from sqleval.compiler.builder import Plan
+from sqleval.compiler.scope import Plan
 from sqleval.frontend import evaluations
 
 #: The settings of a session on this machine alone.

@@ -1,16 +1,12 @@
-"""One case per metric: its request, the data it takes, and an independent reference.
+"""One case per metric, and the data sets on which each is compared with its reference.
 
-A reference is the header's ``reference`` if that is a function that can be imported.
-References see only rows with weight above 0, as numpy arrays, and give NaN or None where
-the metric is undefined, even if their library gives 0.
+The cases of a family of metrics lie in `tests.support.families`.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
-from functools import cache, cached_property
-from importlib import import_module
+from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -18,108 +14,24 @@ from sklearn.metrics import f1_score, multilabel_confusion_matrix, precision_sco
 from statsmodels.stats.weightstats import DescrStatsW
 
 import sqleval
-from sqleval.catalog import builtin, request
+from sqleval.catalog import builtin
 
 from . import references as ref
+from .case import (
+    ROLES,
+    Case,
+    Data,
+    Kind,
+    Reference,
+    Rows,
+    decided,
+    header_function,
+    rows_of,
+    scored,
+)
+from .families import FAMILIES
 
-Kind = Literal["binary", "multiclass", "probabilities", "regression", "ranking", "value"]
-
-#: The columns of each kind of data, as arguments of `sqleval.scan`.
-ROLES: Mapping[Kind, Mapping[str, Any]] = {
-    "binary": {"label": "y", "score": "p"},
-    "multiclass": {"label": "y", "prediction": "c", "task": "multiclass"},
-    "probabilities": {
-        "label": "y",
-        "score": {"a": "p_a", "b": "p_b", "c": "p_c"},
-        "task": "multiclass",
-    },
-    "regression": {"label": "y", "prediction": "v", "task": "regression"},
-    "ranking": {"label": "y", "score": "p", "qid": "q"},
-    "value": {"value": "v"},
-}
-
-
-@dataclass(frozen=True, eq=False)
-class Rows:
-    """The rows that a reference sees. ``score`` has a column per class for probabilities.
-
-    An object equals only itself, so that the caches of references can use it as a key.
-    """
-
-    label: np.ndarray
-    score: np.ndarray
-    prediction: np.ndarray
-    weight: np.ndarray
-    query: np.ndarray
-
-    @property
-    def classes(self) -> np.ndarray:
-        """The classes that occur, or all three of the probabilities."""
-        if self.score.ndim == 2:
-            return np.array(["a", "b", "c"])
-        return np.union1d(self.label, self.prediction)
-
-
-def rows_of(
-    frame: pl.DataFrame, kind: Kind, *, threshold: float = 0.5, weight: str | None = None
-) -> Rows:
-    """Return a frame's rows of positive weight; binary labels are 0 and 1 there already."""
-    if weight:
-        frame = frame.filter(pl.col(weight) > 0)
-    n = frame.height
-    label, score = frame["y"].to_numpy(), np.zeros(n)
-    prediction = score
-    if kind == "binary":
-        column = frame["p"].to_numpy()
-        # A FLOAT score is compared with the threshold as FLOAT; all other arithmetic is DOUBLE.
-        limit = column.dtype.type(threshold) if column.dtype == np.float32 else threshold
-        prediction = (column >= limit).astype(int)
-        score = column.astype(float)
-    elif kind == "multiclass":
-        prediction = frame["c"].to_numpy()
-    elif kind == "probabilities":
-        score = frame.select("p_a", "p_b", "p_c").to_numpy().astype(float)
-        prediction = np.array(["a", "b", "c"])[score.argmax(axis=1)]
-    elif kind == "regression":
-        prediction = frame["v"].to_numpy()
-    elif kind == "value":
-        score = frame["v"].to_numpy().astype(float)
-    else:
-        score = frame["p"].to_numpy().astype(float)
-    if label.dtype == object:
-        label = label.astype(str)
-    if prediction.dtype == object:
-        prediction = prediction.astype(str)
-    return Rows(
-        label=label,
-        score=score,
-        prediction=prediction,
-        weight=frame[weight].to_numpy().astype(float) if weight else np.ones(n),
-        query=frame["q"].to_numpy() if kind == "ranking" else np.zeros(n),
-    )
-
-
-Reference = Callable[[Rows], float | None]
-
-
-def header_function(name: str) -> Callable[..., Any]:
-    """Return the function that a metric's header names as its reference."""
-    module, _, function = builtin().get(name).header["reference"].rpartition(".")
-    return getattr(import_module(module), function)
-
-
-def decided(function: str | Callable[..., Any], **fixed: Any) -> Reference:
-    """Compare labels with predictions."""
-    call = header_function(function) if isinstance(function, str) else function
-    if call in ref.INDEX_OF_SCORE:
-        return lambda rows: ref.score_decisions(rows, **fixed)[ref.INDEX_OF_SCORE[call]]
-    return lambda rows: call(rows.label, rows.prediction, sample_weight=rows.weight, **fixed)
-
-
-def scored(name: str, **fixed: Any) -> Reference:
-    """Compare labels with probabilities."""
-    call = header_function(name)
-    return lambda rows: call(rows.label, rows.score, sample_weight=rows.weight, **fixed)
+__all__ = ["ROLES", "Case", "Data", "Kind", "Reference", "Rows", "rows_of"]
 
 
 @cache
@@ -298,47 +210,6 @@ def one_vs_rest(reference: Reference, average: str) -> Reference:
     return averaged
 
 
-@dataclass(frozen=True)
-class Case:
-    """A metric with parameters, its kind of data, and its reference."""
-
-    metric: str
-    kind: Kind
-    reference: Reference
-    threshold: float | None = None
-    tolerance: float = 1e-12
-
-    @cached_property
-    def request(self) -> request.Request:
-        """The metric parsed by sqleval."""
-        return request.parse(self.metric, ROLES[self.kind].get("task", self.kind))
-
-    @property
-    def name(self) -> str:
-        return self.request.name
-
-    @property
-    def header(self) -> Mapping[str, Any]:
-        return builtin().get(self.name).header
-
-    @property
-    def weighted(self) -> bool:
-        """Whether the metric takes weights."""
-        return self.header["weights"] == "frequency"
-
-    def fits(self, data: "Data") -> bool:
-        """Whether the data are of the metric's kind, and have the weights and scores it takes."""
-        if self.kind != data.kind or (data.weight and not self.weighted):
-            return False
-        # The matrix of costs names the classes a, b and c.
-        if "cost_matrix" in self.metric and self.kind == "multiclass" and not data.letters:
-            return False
-        return not (data.outside and self.header.get("domain"))
-
-    def __str__(self) -> str:
-        return f"{self.kind}-{self.metric}"
-
-
 def averaged(rows: Rows) -> float | None:
     """Return the weighted mean of the values."""
     return np.average(rows.score, weights=rows.weight) if rows.score.size else None
@@ -413,6 +284,8 @@ CASES: list[Case] = [
     Case("precision_recall_mean", "binary", ref.precision_recall_mean),
     Case("youden_j", "binary", ref.youden_j),
     Case("youden_j(threshold=0.3)", "binary", ref.youden_j, threshold=0.3),
+    Case("roc_distance", "binary", ref.roc_distance),
+    Case("equal_error_rate", "binary", ref.equal_error_rate),
     *(
         Case(f"{name}({given})", "binary", getattr(ref, name)(*costs))
         for name in (
@@ -494,7 +367,6 @@ CASES: list[Case] = [
         for name in ("brier_reliability", "brier_resolution")
         for given, bins in (("", None), ("bins=10", 10), ("bins=3", 3))
     ),
-    Case("brier_skill_score", "binary", ref.brier_skill_score),
     Case("brier_uncertainty", "binary", ref.brier_uncertainty),
     Case("normalized_entropy", "binary", ref.normalized_entropy),
     # Classification, two classes.
@@ -604,6 +476,7 @@ CASES: list[Case] = [
         for name, reference in (
             ("best_f_beta(beta=2)", ref.best_f_beta(2)),
             ("break_even_point", ref.break_even_point),
+            ("equal_error_rate", ref.equal_error_rate),
             ("cost_curve_area", ref.cost_curve_area),
             ("expected_calibration_error(bins=5)", ref.expected_calibration_error(5, "uniform")),
             ("normalized_entropy", ref.normalized_entropy),
@@ -631,6 +504,7 @@ CASES: list[Case] = [
     Case("ndcg", "ranking", ndcg()),
     Case("ndcg(k=3)", "ranking", ndcg(3)),
     Case("ndcg(k=1)", "ranking", ndcg(1)),
+    *(case for family in FAMILIES for case in family.CASES),
 ]
 
 
@@ -646,53 +520,6 @@ def has_twins(case: Case) -> bool:
     """
     files = builtin().files(case.name)
     return any(file.when and "intervals" not in file.when for file in files)
-
-
-@dataclass(frozen=True, eq=False)
-class Data:
-    """A named data set. ``options`` are arguments of `sqleval.scan` besides the kind's roles.
-
-    ``outside`` marks scores outside 0 .. 1, which the metrics of probabilities refuse.
-    """
-
-    name: str
-    kind: Kind
-    frame: pl.DataFrame
-    options: Mapping[str, Any] = field(default_factory=dict)
-    outside: bool = False
-
-    @property
-    def by(self) -> list[str]:
-        return list(self.options.get("by", []))
-
-    @property
-    def weight(self) -> str | None:
-        return self.options.get("weight")
-
-    @property
-    def letters(self) -> bool:
-        """Whether the classes are a, b and c."""
-        return self.frame["y"].dtype == pl.String
-
-    @cached_property
-    def known(self) -> pl.DataFrame:
-        """The rows that count, with binary labels as 0 and 1, as references need them."""
-        frame = self.frame
-        if self.options.get("nulls") == "drop":
-            roles = [name for name in frame.columns if name not in self.by]
-            frame = frame.drop_nulls(roles)
-        if self.kind == "binary":
-            positive = self.options.get("positive", 1)
-            label = pl.col("y") if frame["y"].dtype == pl.Boolean else pl.col("y") == positive
-            frame = frame.with_columns(y=label.cast(pl.Int64))
-        return frame
-
-    def groups(self, frame: pl.DataFrame) -> dict[tuple[Any, ...], pl.DataFrame]:
-        """Split by the slice keys; NULL is a value of a key."""
-        return frame.partition_by(self.by, as_dict=True) if self.by else {(): frame}
-
-    def __str__(self) -> str:
-        return f"{self.kind}-{self.name}"
 
 
 def drawn(kind: Kind, n: int = 120, seed: int = 0) -> pl.DataFrame:
@@ -714,11 +541,20 @@ def drawn(kind: Kind, n: int = 120, seed: int = 0) -> pl.DataFrame:
     elif kind == "regression":
         truth = rng.normal(10, 5, n)
         columns = {"y": truth, "v": truth + rng.normal(0, 2, n)}
+    elif kind == "many labels":
+        truths = rng.random((n, 3)) < [0.5, 0.3, 0.1]
+        marks = np.clip(rng.normal(0.4 + 0.2 * truths, 0.25), 0, 1)
+        columns = {f"y_{name}": truths[:, i].astype(int) for i, name in enumerate("abc")}
+        columns |= {f"p_{name}": marks[:, i] for i, name in enumerate("abc")}
     elif kind == "value":
         columns = {"y": label, "v": rng.normal(3, 1, n).round(1)}
     else:
         relevance = rng.integers(0, 4, n)
         columns = {"y": relevance, "p": rng.normal(relevance, 2), "q": rng.integers(0, 15, n)}
+        if kind == "recommendation":  # no item twice in a list
+            listed = pl.DataFrame({"q": columns["q"]})
+            place = pl.int_range(pl.len()).over("q")
+            columns["i"] = listed.select((place * 7 + pl.col("q")) % 31).to_series()
     keys = np.array(["north", "south", None], dtype=object)
     return pl.DataFrame(
         {
@@ -746,7 +582,8 @@ def _any_kind(kind: Kind) -> Iterator[Data]:
     half = rows.with_columns(count=pl.when(g="north").then(0).otherwise("count"))
     yield Data("a slice without weight", kind, half, {"weight": "count", "by": ["g"]})
     # In a ranking, a NULL score is an item that was not retrieved.
-    named = {"binary": "p", "ranking": "q", "probabilities": "p_a", "regression": "v", "value": "v"}
+    named = {"binary": "p", "ranking": "q", "recommendation": "q", "probabilities": "p_a",
+             "regression": "v", "value": "v", "many labels": "p_a"}  # fmt: skip
     score = named.get(kind, "c")
     gaps = rows.with_columns(pl.when(g="north").then(None).otherwise(score).alias(score))
     yield Data("a slice without usable rows", kind, gaps, {"by": ["g"], "nulls": "drop"})
@@ -867,6 +704,7 @@ DATA: list[Data] = [
     *_several_classes(),
     *_probabilities(),
     *_other(),
+    *(data for family in FAMILIES for data in family.DATA),
 ]
 
 

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from sklearn.metrics import classification_report, precision_recall_curve, roc_curve
+from statsmodels.stats.proportion import proportion_confint
 
 from tests.support import references as ref
-from tests.support.cases import DATA, Rows, stack
+from tests.support.cases import DATA, Data, Kind, Rows, drawn, stack
+from tests.support.families import regression_curves as regression
 
 NAN = np.nan
 TOLERANCE: dict[str, float] = {"rtol": 1e-12, "atol": 1e-12}
@@ -17,6 +19,18 @@ ELSEWHERE = ("label", "FLOAT tenths", "integer", "one negative", "one positive",
 BINARY = list(
     stack([d for d in DATA if d.kind == "binary" and not any(name in d.name for name in ELSEWHERE)])
 )
+#: The data sets by kind, on which curves are compared.
+COMPARED: dict[Kind, list[Data]] = {
+    "binary": BINARY,
+    "regression": list(
+        stack(
+            [
+                *(d for d in DATA if d.kind == "regression" and "wrong" not in d.name),
+                *regression.list_data(drawn("regression")),
+            ]
+        )
+    ),
+}
 Points = Callable[[Rows], np.ndarray]
 
 
@@ -123,6 +137,18 @@ def bins_of(bins: int, strategy: str) -> Points:
     return lambda rows: ref.calibration_curve(rows, bins, strategy)
 
 
+def expected_observed(bins: int) -> Points:
+    def points(rows: Rows) -> np.ndarray:
+        number, predicted, share, n = ref.calibration_curve(rows, bins, "quantile").T
+        low, high = proportion_confint(share * n, n, method="wilson")
+        with np.errstate(divide="ignore", invalid="ignore"):
+            limits = predicted / high, np.where(share > 0, predicted / low, NAN)
+            ratio = np.where(share > 0, predicted / share, NAN)
+        return np.column_stack([number, n, share * n, predicted * n, ratio, *limits])
+
+    return points
+
+
 def report(rows: Rows) -> np.ndarray:
     """Return scikit-learn's report as (class, precision, recall, f1, support, predictions)."""
     table = classification_report(
@@ -149,6 +175,7 @@ class Curve:
     points: Points
     probabilities: bool = False
     exact: bool = True
+    kind: Kind = "binary"
 
     @property
     def name(self) -> str:
@@ -162,6 +189,7 @@ class Curve:
 ROC = ("threshold", "fpr", "tpr")
 PR = ("threshold", "precision", "recall")
 BINS = ("bin", "predicted", "observed", "n")
+SPREAD = ("bin", "predicted", "mean", "q05", "q25", "median", "q75", "q95", "n")
 GAINS = ("share", "threshold", "gain", "lift", "ks")
 CURVES = [
     Curve("roc_curve", ROC, roc),
@@ -180,8 +208,43 @@ CURVES = [
         for bins, how in ((10, "uniform"), (4, "quantile"))
     ),
     Curve(
+        "expected_observed(bins=4)",
+        ("bin", "n", "observed", "expected", "ratio", "ratio_low", "ratio_high"),
+        expected_observed(4),
+        True,
+    ),
+    Curve(
         "classification_report",
         ("class", "precision", "recall", "f1", "support", "predictions"),
         report,
+    ),
+    *(
+        Curve(text, columns, points, kind="regression")
+        for text, columns, points in (
+            (
+                "predicted_vs_actual",
+                ("bin", "predicted", "actual", "stderr", "n"),
+                regression.by_bin(10, regression.actual),
+            ),
+            (
+                "error_by_quantile(bins=4)",
+                ("bin", "predicted", "mae", "rmse", "bias", "n"),
+                regression.by_bin(4, regression.errors),
+            ),
+            ("residuals(bins=3)", SPREAD, regression.by_bin(3, regression.spread)),
+            (
+                "lorenz_curve(bins=1000)",
+                ("prediction", "share", "label_share"),
+                regression.lorenz(1000),
+            ),
+            ("lorenz_curve(bins=7)", ("prediction", "share", "label_share"), regression.lorenz(7)),
+            ("rec_curve", ("error", "share"), regression.rec(100)),
+            ("rec_curve(bins=5)", ("error", "share"), regression.rec(5)),
+            (
+                "residual_histogram(bins=9, reach=2.0)",
+                ("bin", "lower", "upper", "n"),
+                regression.histogram(9, 2.0),
+            ),
+        )
     ),
 ]

@@ -350,6 +350,8 @@ class Spark(Sail):
             "spark.ui.enabled": "false",
             "spark.ui.showConsoleProgress": "false",
             "spark.sql.shuffle.partitions": "2",
+            # As the page says, for Newton's steps of a calibration line.
+            "spark.sql.analyzer.maxIterations": "10000",
         }
         self._connection = Session(SparkSession.builder.config(map=settings).getOrCreate())
 

@@ -11,10 +11,15 @@ import sqleval
 from sqleval.catalog import builtin, request
 from tests.support.cases import DATA, ROLES, Data, Kind, drawn
 
-#: Metrics of a column without a label have no macros, because SQL has functions of their names.
+#: Metrics of a column without a label have no macros, because SQL has functions of their names; and
+#: metrics of many labels have none, because a macro reads one label of each row.
 FILES = [
-    *(each for each in builtin().relations("metric", "curve") if each.family != "value"),
-    builtin().get("confusion"),
+    *(
+        each
+        for each in builtin().relations("metric", "curve")
+        if each.family not in ("value", "multilabel")
+    ),
+    *map(builtin().get, request.TABLES),
 ]
 BY_HAND = {
     "auc",
@@ -31,6 +36,10 @@ GIVEN: dict[str, Any] = {
     "threshold": 0.3, "beta": 2.0, "max_fpr": 0.35, "bins": 4, "strategy": "quantile",
     "eps": 0.001, "normalize": False, "cost_fn": 5.0, "cost_fp": 0.5, "prior": 0.3,
     "recall": 0.5, "precision": 0.6, "drop_intermediate": True, "start": "origin", "k": 3,
+    "weights": "linear", "z": 1.0, "reach": 2.0, "norm": "l2", "q": 0.3, "features": 3,
+    "alpha": 0.2, "power": 1.5, "delta": 0.5, "normalization": "std",
+    "min_relevance": 2.0, "gain": "exponential", "p": 0.6, "largest": 3, "map.normalize": "k",
+    "confusion_shares.normalize": "true",
 }  # fmt: skip
 #: Costs of predicting one class for another.
 COSTS = {
@@ -58,7 +67,8 @@ def choose_parameters(name: str, kind: str, *, other: bool) -> dict[str, Any]:
         if param == "cost_matrix":
             expected[param] = COSTS[kind]
         elif other and (param != "threshold" or kind == "binary"):
-            expected[param] = GIVEN[param]
+            whole = f"{name}.{param}"
+            expected[param] = GIVEN[whole if whole in GIVEN else param]
     return expected
 
 
@@ -82,7 +92,8 @@ def list_macros(con: duckdb.DuckDBPyConnection, kind: str, weighted: bool = Fals
         for name, arguments in found
         if name not in BY_HAND and needs <= {*arguments}
         and (kind == "ranking") == ("qid" in arguments)
-        and (kind == "regression") == (builtin().get(name).family == "regression")
+        and "item" not in arguments  # these raise an error that names the command
+        and (kind == "regression") == ("regression" in builtin().get(name).tasks)
     })  # fmt: skip
 
 

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+from collections.abc import Callable
 from datetime import date, timedelta
 from pathlib import Path
 
@@ -72,11 +73,31 @@ RUNS = (
 
 def unpack(folder: Path) -> Path:
     """Unpack the history, its jobs and rows; files keep their times, a part of their versions."""
-    with tarfile.open(ARCHIVE) as file:
+    return unpack_archive(ARCHIVE, folder)
+
+
+def unpack_archive(archive: Path, folder: Path) -> Path:
+    """Unpack an archive into a folder, and return the folder."""
+    with tarfile.open(archive) as file:
         # Python has filters from 3.11.4 on; Debian 12 has 3.11.2.
         file.extraction_filter = getattr(tarfile, "data_filter", None)
         file.extractall(folder)
     return folder
+
+
+def write_archive(archive: Path, fill: Callable[[Path], None]) -> None:
+    """Write an archive of what a function writes into a folder."""
+    with tempfile.TemporaryDirectory() as name, tarfile.open(archive, "w:xz", preset=9) as file:
+        fill(Path(name))
+        for path in sorted(Path(name).iterdir()):
+            file.add(path, path.name, filter=_forget_owner)
+
+
+def run_jobs(folder: Path, checkout: str, *arguments: str) -> None:
+    """Run ``sqleval run`` of a checkout in a folder."""
+    command = [sys.executable, "-m", "sqleval", "run", *arguments]
+    environment = os.environ | {"PYTHONPATH": checkout}
+    subprocess.run(command, cwd=folder, env=environment, check=True)
 
 
 def write_rows(folder: Path) -> None:
@@ -105,24 +126,21 @@ def write_rows(folder: Path) -> None:
 
 def main(checkout: str) -> None:
     """Write the archive."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
+
+    def fill(folder: Path) -> None:
         write_rows(folder)
         (folder / "ours" / "team").mkdir(parents=True)
         (folder / "ours" / "team" / "mean_error.sql").write_text(OWN, encoding="utf-8")
         for job, text in JOBS.items():
             (folder / f"{job}.yml").write_text(_SAME.format(name=job) + text, encoding="utf-8")
         for job, *options in RUNS:
-            command = [sys.executable, "-m", "sqleval", "run", f"{job}.yml", *options, *NIGHT]
-            environment = os.environ | {"PYTHONPATH": checkout}
-            subprocess.run(command, cwd=folder, env=environment, check=True)
+            run_jobs(folder, checkout, f"{job}.yml", *options, *NIGHT)
             path = folder / f"{job}.yml"
             if job == "changed":
                 text = path.read_text(encoding="utf-8").replace("threshold: 0.4", "threshold: 0.6")
                 path.write_text(text, encoding="utf-8")
-        with tarfile.open(ARCHIVE, "w:xz", preset=9) as file:
-            for path in sorted(folder.iterdir()):
-                file.add(path, path.name, filter=_forget_owner)
+
+    write_archive(ARCHIVE, fill)
 
 
 def _forget_owner(member: tarfile.TarInfo) -> tarfile.TarInfo:

@@ -75,7 +75,9 @@ def places(rows: Rows) -> tuple[np.ndarray, np.ndarray]:
 
 def pick(rows: Rows, at: np.ndarray) -> Rows:
     """Return the rows at a mask or at indices."""
-    return replace(rows, **{name: column[at] for name, column in vars(rows).items()})
+    # A role that a kind of data does not have is empty.
+    columns = {name: column for name, column in vars(rows).items() if len(column)}
+    return replace(rows, **{name: column[at] for name, column in columns.items()})
 
 
 # -- decisions at a threshold ------------------------------------------------------------------
@@ -144,6 +146,31 @@ def youden_j(rows: Rows) -> float | None:
     return balanced_accuracy_score(
         rows.label, rows.prediction, sample_weight=rows.weight, adjusted=True
     )
+
+
+def roc_distance(rows: Rows) -> float | None:
+    """The distance of (fpr, tpr) from (0, 1); recall_score has both rates."""
+    if not both(rows):
+        return None
+    rates = (
+        recall_score(rows.label, rows.prediction, sample_weight=rows.weight, pos_label=each)
+        for each in (0, 1)
+    )
+    return np.hypot(*(1 - rate for rate in rates))
+
+
+def equal_error_rate(rows: Rows) -> float | None:
+    """The false positive rate where the lines between points of scikit-learn's ROC curve cross
+    the diagonal from (0, 1) to (1, 0)."""
+    if not both(rows):
+        return None
+    # The places of scores, as scores may be infinite.
+    points = roc_curve(
+        rows.label, places(rows)[1], sample_weight=rows.weight, drop_intermediate=False
+    )
+    fpr, tpr = points[0], points[1]
+    excess = fpr + tpr - 1
+    return np.interp(0, excess, fpr)
 
 
 def costs(rows: Rows, cost_fn: float, cost_fp: float) -> np.ndarray:
@@ -543,6 +570,21 @@ def calibration_curve(rows: Rows, bins: int, strategy: str) -> np.ndarray:
     the quantile k / bins lies below a score if it lies in the weight below it; of the positions,
     the last is the total without 1, or without the mean weight of a score if that is less.
     """
+    table = []
+    for i, part in calibration_bins(rows, bins, strategy):
+        means = (np.average(column, weights=part.weight) for column in (part.score, part.label))
+        table.append((i + 1, *means, part.weight.sum()))
+    return np.array(table)
+
+
+def calibration_sizes(rows: Rows, bins: int, strategy: str) -> np.ndarray:
+    """The effective number of rows of each bin, (sum w)^2 / sum w^2 (Kish 1965)."""
+    weights = [part.weight for _, part in calibration_bins(rows, bins, strategy)]
+    return np.array([weight.sum() ** 2 / (weight**2).sum() for weight in weights])
+
+
+def calibration_bins(rows: Rows, bins: int, strategy: str) -> list[tuple[int, Rows]]:
+    """The rows of each bin that has some, with the number of the bin from 0."""
     edges = np.linspace(0, 1, bins + 1)
     if strategy == "quantile" and (rows.weight % 1 == 0).all():
         edges = np.percentile(np.repeat(rows.score, rows.weight.astype(int)), edges * 100)
@@ -552,12 +594,7 @@ def calibration_curve(rows: Rows, bins: int, strategy: str) -> np.ndarray:
         last = min(1, rows.weight.sum() / len(np.unique(rows.score[rows.weight > 0])))
         parts = np.arange(1, bins) / bins * (rows.weight.sum() - last)
         place = (below[:, None] > parts).sum(axis=1)
-    table = []
-    for i in np.unique(place):
-        part = pick(rows, place == i)
-        means = (np.average(column, weights=part.weight) for column in (part.score, part.label))
-        table.append((i + 1, *means, part.weight.sum()))
-    return np.array(table)
+    return [(int(i), pick(rows, place == i)) for i in np.unique(place)]
 
 
 def expected_calibration_error(bins: int, strategy: str) -> Reference:

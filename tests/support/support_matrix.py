@@ -73,6 +73,7 @@ def tables() -> dict[str, pa.Table]:
         relevance=pl.when(pl.col("kind") < 2).then("relevance"),
         retrieved=pl.when(pl.Series(random.random(n) < 0.8)).then("score"),
     )
+    frame = frame.with_columns(item=pl.int_range(pl.len()).over("q"))  # none twice in a list
     frame = frame.with_columns(pl.Series(f"p{i}", thirds[:, i]) for i in range(3))
     return {"preds": frame.to_arrow().cast(_plain(frame.to_arrow().schema))}
 
@@ -96,15 +97,25 @@ def _questions(relation: Relation) -> Iterator[Call]:
     name, family = relation.name, relation.family
     if name == "misclassification_cost":
         name = _COSTS
-    if family == "regression":
-        yield Call(name, "preds", {"label": "y", "prediction": "yhat", "weight": "w"})
+    if family == "multilabel":
+        return  # one row for each label is written for DuckDB alone
+    if relation.task == "regression":
+        roles = {"label": "y", "prediction": "yhat", "weight": "w", "task": "regression"}
+        yield Call(name, "preds", roles)
     elif family == "value":
         roles = {"value": "label" if name == "share" else "y", "weight": "w", "by": ["seg"]}
         yield Call(name, "preds", roles)
     elif family == "ranking":
-        yield Call(name, "preds", {"label": "relevance", "score": "retrieved", "qid": "q"})
+        roles = {"label": "relevance", "score": "retrieved", "qid": "q"}
+        of_items = builtin().depends_on(name, "recommended_items")
+        yield Call(name, "preds", {**roles, "item": "item"} if of_items else roles)
+    elif builtin().depends_on(relation.name, "logits"):
+        # Scores of 0 and 1 have no logit.
+        yield Call(name, "preds", {"label": "label", "score": "p0", "by": ["seg"]})
     elif relation.header.get("across") == "model":
         yield Call(name, "preds", {"label": "label", "score": {"one": "p0", "two": "p1"}})
+    elif relation.task == "several classes" and not relation.header.get("across"):
+        yield Call(name, "preds", {**_CLASSES, "task": "multiclass"})
     elif relation.header.get("across"):
         yield Call(name, "preds", {"label": "c", "prediction": "kind", "task": "multiclass"})
     else:
@@ -114,11 +125,13 @@ def _questions(relation: Relation) -> Iterator[Call]:
 def averages() -> Iterator[Call]:
     """Yield metrics of several classes, by predicted class and by a score per class."""
     for each in ("f1(average='macro')", "f1(average='micro')", "recall(average='weighted')",
-                 "accuracy", "cohen_kappa", "matthews_corrcoef"):  # fmt: skip
+                 "accuracy", "cohen_kappa", "cohen_kappa(weights='linear')",
+                 "matthews_corrcoef"):  # fmt: skip
         roles = {"label": "c", "prediction": "kind", "by": ["seg"], "task": "multiclass"}
         yield Call(each, "preds", roles)
     for each in ("log_loss", "brier_score", "roc_auc(average='macro')",
-                 "roc_auc(multi_class='ovo')", "accuracy"):  # fmt: skip
+                 "roc_auc(multi_class='ovo')", "accuracy", "brier_skill_score",
+                 "d2_log_loss"):  # fmt: skip
         yield Call(each, "preds", {**_CLASSES, "task": "multiclass"})
 
 
@@ -266,7 +279,9 @@ all others are the real engines. Every cell of an engine is run by itself when t
 The tests do it again, with many metrics of the same columns in a statement; of Spark's column they
 run a sample. The options of `evaluate` (`--where`, `--sets`, `--labels`, `--ci`, `--bins` and
 others) are tested on the same engines; ClickHouse has no `--labels`, and SQLite no interval of a
-mean over queries.
+mean over queries. In the text of `logistic_calibration_slope` and `logistic_calibration_intercept`,
+20 or 25 relations read each other, for which Spark needs
+`SET spark.sql.analyzer.maxIterations = 10000`.
 `python -m tests.support.support_matrix` writes this page, and the tests check it.
 """
 

@@ -139,7 +139,7 @@ COLUMNS = [
     Wrong({"label": "s", "score": None, "prediction": "k", "positive": "yes"}, "scan",
           RequestError, "positive='yes' is not an integer, and 'k' is BIGINT"),
     Wrong({"task": "regresion", "score": None, "prediction": "p"}, "scan", RequestError,
-          "task='regresion' must be one of binary, multiclass, regression, ranking"),
+          "task='regresion' must be one of binary, multiclass, multilabel, regression, ranking"),
     Wrong({"nulls": "skip"}, "scan", RequestError, "nulls='skip' must be 'error' or 'drop'"),
     Wrong({"labels": ROWS}, "scan", RequestError,
           "labels= and on= go together: the second source, and the key to join by"),
@@ -168,7 +168,7 @@ VALUES = [
           f"label='y' must hold 0 and 1 (or -1 and 1); it holds 0 and -1{TWO}"),
     Wrong(instead(y=[0.0, 0.5, 1.0, 1.0]), "collect", DataError,
           "label='y' must hold 0 and 1 (or -1 and 1); another value, such as 0.5, is in 1 of 4 rows"
-          f"{TWO}"),
+          "; prediction= (--prediction) instead of score= evaluates a regression, positive= "),
     Wrong(instead(y=[5, 5, 5, 5]), "collect", DataError, "such as 5, is in 4 of 4 rows"),
     Wrong({"label": "k", "positive": 1}, "collect", DataError,
           f"label='k' holds 0 and 2 beside positive=1: is that spelled as in the data? {SEVERAL}"),
@@ -297,8 +297,10 @@ METRICS = [
       for ci in (1.5, 1, 0, -0.1, NAN)),
 ]  # fmt: skip
 TYPES = [
+    Wrong({"label": 5}, "scan", RequestError,
+          "label=5 must be the name of a column, or a mapping of labels to columns"),
     *(Wrong({name: 5}, "scan", RequestError, f"{name}=5 must be one name, as a text")
-      for name in ("label", "weight", "qid", "role", "task", "nulls")),
+      for name in ("weight", "qid", "role", "task", "nulls")),
     *(Wrong({name: value}, "scan", RequestError,
             f"{name}={value!r} must be the name of a column, or a list of names")
       for name in ("by", "over", "on") for value in (5, [5], {"a": 1})),
@@ -342,7 +344,7 @@ TYPES = [
     Wrong(file("header.csv"), "scan", SourceError, "header.csv has a header and no rows"),
     Wrong(file("nothing.csv"), "scan", SourceError, "nothing.csv has no rows, and no header"),
     Wrong({"task": "regression", "metrics": None}, "evaluate", RequestError,
-          "mse: prediction= is needed and not given"),
+          "r2: prediction= is needed and not given"),
 ]  # fmt: skip
 NOT_ONE = "must be one condition, such as \"carrier = 'AA'\""
 NOT_HELD = "may not hold a subquery, an aggregate or a parameter"

@@ -17,12 +17,14 @@ SELECT
         WHEN place + 1 < $bins AND p > (place + 1) * (1e0 / NULLIF($bins, 0)) THEN place + 1
         ELSE place
     END AS number,
-    weight
+    weight,
+    squares
 FROM (
     SELECT
         slice,
         label,
         weight,
+        squares,
         CAST(score AS DOUBLE) AS p,
         LEAST(GREATEST(CEIL(CAST(score AS DOUBLE) * $bins) - 1e0, 0e0), $bins - 1e0) AS place
     FROM predictions

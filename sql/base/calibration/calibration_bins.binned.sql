@@ -9,6 +9,7 @@ SELECT
     slice,
     number,
     n,
+    squared_weights,
     positives,
     score_sum
 FROM uniform_bins

@@ -24,14 +24,34 @@ FROM (
     FROM (
         SELECT
             slice,
-            ABS(loss - baseline_loss) AS size,
-            SUM(CASE WHEN loss > baseline_loss THEN 1 ELSE 0 END) AS more,
-            SUM(CASE WHEN loss < baseline_loss THEN 1 ELSE 0 END) AS less,
-            SUM(CASE WHEN loss = baseline_loss THEN 1 ELSE 0 END) AS same
-        FROM losses
+            ABS(difference) AS size,
+            SUM(CASE WHEN difference > 0 THEN 1 ELSE 0 END) AS more,
+            SUM(CASE WHEN difference < 0 THEN 1 ELSE 0 END) AS less,
+            SUM(CASE WHEN difference = 0 THEN 1 ELSE 0 END) AS same
+        FROM (
+            SELECT
+                slice,
+                -- Equal values may differ in their last digits (1 / 3, and 1 - 2 / 3),
+                -- and these must not decide ranks. So differences are rounded to 40 bits, by
+                -- splitting (Dekker 1971).
+                CASE
+                    WHEN loss = baseline_loss
+                        OR ABS(gap) <= 1e-12 * GREATEST(ABS(loss), ABS(baseline_loss)) THEN 0e0
+                    WHEN ABS(gap) > 1e290 THEN gap
+                    ELSE 8193e0 * gap - (8193e0 * gap - gap)
+                END AS difference
+            FROM (
+                SELECT
+                    slice,
+                    loss,
+                    baseline_loss,
+                    CAST(loss AS DOUBLE) - baseline_loss AS gap
+                FROM losses
+            ) AS gaps
+        ) AS differences
         GROUP BY
             slice,
-            ABS(loss - baseline_loss)
+            ABS(difference)
     ) AS sizes
 ) AS cumulated
 GROUP BY slice

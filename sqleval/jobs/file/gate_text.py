@@ -3,12 +3,16 @@
 import re
 from typing import Literal, NamedTuple
 
+from sqleval.catalog import builtin, request
+from sqleval.catalog.calls import CUTOFF
 from sqleval.errors import RequestError
 
 _FLIPPED = {">": "<", "<": ">", ">=": "<=", "<=": ">="}
 _UNSIGNED = r"(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 _NUMBER = rf"[+-]?{_UNSIGNED}"
-_COMPARISON = re.compile(r"\s*(?P<left>[^<>=]*(?:\(.*\))?)\s*(?P<op><=|>=|<|>)\s*(?P<right>[^<>]*)")
+_COMPARISON = re.compile(
+    r"\s*(?P<left>[^<>=]*(?:\(.*\)(?:@\d+)?)?)\s*(?P<op><=|>=|<|>)\s*(?P<right>[^<>]*)"
+)
 _CHANGE = re.compile(r"(?P<kind>drop|rise)\(\s*(?P<metric>.+?)\s*,\s*(?P<to>[^,]+?)\s*\)")
 _REFERENCE = re.compile(r"baseline|previous\s+(?P<n>\d{1,6})")
 _LIMIT = re.compile(
@@ -92,6 +96,17 @@ def parse_check(text: str) -> Check:
     >>> parse_check("drop(roc_auc, previous 7) < 0.02")[:4]
     ('roc_auc', '>', 7, -0.02)
     """
+    check = _parse_form(text)
+    return check._replace(metric=_spell_out(check.metric)) if CUTOFF in check.metric else check
+
+
+def _spell_out(metric: str) -> str:
+    """Return ``ndcg@10`` as results name it: ``ndcg(k=10)``."""
+    (task,) = builtin().get(request.find_name(metric)).tasks[:1]
+    return request.format_request(request.parse(metric, task))
+
+
+def _parse_form(text: str) -> Check:
     for start, parse in (("worse(", _parse_worse), ("drift(", _parse_drift)):
         if text.lstrip().startswith(start):
             return parse(text)

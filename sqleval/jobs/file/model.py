@@ -11,6 +11,7 @@ from typing import Any, Literal
 from pydantic import Field, PrivateAttr, model_validator
 
 from sqleval.binding.binding import Definition, Task
+from sqleval.binding.model_columns import has_classes_of_models
 from sqleval.catalog.roles import list_arguments
 from sqleval.catalog.tasks import has_several_classes, may_have_two_classes
 from sqleval.jobs.file.fields import Environment, Span, allow_one, allow_text
@@ -50,7 +51,9 @@ class Job(RowKeys):
     )
     period: Period = Field(description="How rows are assigned to periods.")
     metrics: list[str] | None = Field(
-        default=None, min_length=1, description="Metrics; by default those of the task."
+        default=None,
+        min_length=1,
+        description="Metrics; by default those of the task, and later those of the job's history.",
     )
     sql: list[str] = Field(default_factory=list, description="Folders of SQL files of your own.")
     ci: float | None = Field(
@@ -128,6 +131,9 @@ class Job(RowKeys):
                 job[name] = {first: job[name]}
         if isinstance(job.get("long"), Mapping) and "class" in job["long"]:
             job.setdefault("task", "multiclass")
+        is_by_label = isinstance(job.get("long"), Mapping) and "label" in job["long"]
+        if is_by_label or isinstance(job.get("label"), Mapping):
+            job.setdefault("task", "multilabel")
         gates = job.get("gates")
         if isinstance(gates, list):
             job["gates"] = [{"check": g} if isinstance(g, str) else g for g in gates]  # pyright: ignore[reportUnknownVariableType]
@@ -281,6 +287,8 @@ class Job(RowKeys):
     @property
     def _has_models(self) -> bool:
         """Whether results have the key ``model``, or would have it before late labels come."""
+        if isinstance(self.label, dict):
+            return has_classes_of_models(self.score) or has_classes_of_models(self.prediction)
         is_late = self.labels is not None and bool(self.labels.maturity)
         named = [self.prediction, self.value]
         named += [self.score] if is_late or not has_several_classes(self.task) else []

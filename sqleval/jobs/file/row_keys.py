@@ -9,6 +9,7 @@ from pydantic_core import PydanticCustomError
 
 from sqleval.binding.long_rows import check_long
 from sqleval.binding.row_query import parse_query
+from sqleval.catalog.tasks import has_several_classes
 from sqleval.errors import RequestError
 from sqleval.jobs.file.fields import RoleKeys, TaskName
 from sqleval.jobs.file.parts import Labels
@@ -38,7 +39,10 @@ class RowKeys(RoleKeys):
         default=None,
         description="SELECT ... FROM source, row by row: expressions, UNNEST and WHERE.",
     )
-    label: str | None = Field(default=None, description="Column of the truth.")
+    label: str | dict[str | int, str] | None = Field(
+        default=None,
+        description="Column of the truth; if a row has many labels, a list, or label: column.",
+    )
     score: str | dict[str | int, str | dict[str | int, str]] | None = Field(
         default=None, description="Column of the score; model: column; model: {class: column}."
     )
@@ -60,6 +64,7 @@ class RowKeys(RoleKeys):
         "fn and tn that the metrics read.",
     )
     qid: str | None = Field(default=None, description="Column of the query of a ranked row.")
+    item: str | None = Field(default=None, description="Column of the item of a ranked row.")
     positive: str | int | float | bool | None = Field(default=None, description="Positive label.")
     threshold: float | dict[str | int, Annotated[float, Field(strict=True)]] | None = Field(
         default=None, description="Positive when score >= threshold; or model: threshold."
@@ -88,7 +93,7 @@ class RowKeys(RoleKeys):
     )
     long: dict[str, str] | None = Field(
         default=None,
-        description="Several rows per case: the columns of model, of class, or of both.",
+        description="Several rows per case: the columns of model, class or label.",
     )
     key: str | list[str] | None = Field(
         default=None, description="With long: column, or columns, that the rows of a case share."
@@ -116,6 +121,11 @@ class RowKeys(RoleKeys):
         description="Options of CSV files of the source and of labels: header, separator, decimal, "
         "quote, escape, comment, skip, na, encoding, date_format, types.",
     )
+
+    @property
+    def has_scores_of_classes(self) -> bool:
+        """Whether a mapping of scores names classes or labels, instead of models."""
+        return has_several_classes(self.task) or isinstance(self.label, dict)
 
     def read_side(self, side: str) -> Reading:
         """Return how the files of a side are read, ``source`` or ``labels``."""
@@ -152,10 +162,11 @@ class RowKeys(RoleKeys):
                 check_long(self.long, self.key)
             except RequestError as error:
                 raise ValueError(str(error)) from None
-            if "class" in (self.long or {}) and self.classes is None:
+            several = {"class": "classes", "label": "labels"}
+            for name in (several.keys() & {*(self.long or {})}) if self.classes is None else ():
                 raise ValueError(
-                    "long: {class: ...} needs classes: [a, b], so that all periods have the same "
-                    "classes"
+                    f"long: {{{name}: ...}} needs classes: [a, b], so that all periods have the "
+                    f"same {several[name]}"
                 )
         return self
 

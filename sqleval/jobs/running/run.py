@@ -55,6 +55,7 @@ from sqleval.jobs.running.settling import (
     is_task_open,
     keep_settled,
     must_settle,
+    recall_metrics,
     recall_settled,
 )
 from sqleval.jobs.running.writing import Writer, create_expected_writer, list_errors, list_periods
@@ -138,6 +139,7 @@ def _run_job(job: Job, options: RunOptions, *, dry: bool) -> Run:
     store = open_job_store(job)
     job = states.add_state_definition(job)
     job = recall_settled(job, store) if is_task_open(job) else job
+    job = recall_metrics(job, store)
     # One table of definitions for each task that the job may have.
     candidates = list_definitions(job)
     metrics = pl.concat(candidates)["metric"].unique(maintain_order=True).to_list()

@@ -1,7 +1,8 @@
-"""Settles the task and the kind of scores of a job once, for all later periods.
+"""Settles the task, the kind of scores and the metrics of a job once, for all later periods.
 
 The job file decides, or else the first period with at least two different values; the history
-keeps the decision. A later period of another kind is then an error, and never another metric.
+keeps the decision. A later period of another kind is then an error, and never another metric. A
+job without ``metrics`` keeps those of its history, also if a release has other default metrics.
 """
 
 from collections.abc import Sequence
@@ -10,12 +11,19 @@ from typing import NamedTuple
 import polars as pl
 
 from sqleval.binding.binding import Task
+from sqleval.catalog.tasks import DefaultSet
 from sqleval.errors import RequestError, SqlevalError
 from sqleval.frontend.first_values import FirstValues
 from sqleval.frontend.predictions import Predictions
-from sqleval.history.store import SETTLED, Store, retry_while_busy
+from sqleval.history.store import (
+    SETTLED,
+    Selection,
+    Store,
+    find_metric_kind,
+    retry_while_busy,
+)
 from sqleval.jobs.binding import bind_periods, prepare_metrics
-from sqleval.jobs.definitions import write_input_text
+from sqleval.jobs.definitions import list_definitions, write_input_text
 from sqleval.jobs.file.model import Job
 from sqleval.jobs.periods.lake import Lake
 
@@ -58,6 +66,28 @@ def recall_settled(job: Job, store: Store) -> Job:
         return job
     last = rows.row(-1, named=True)
     return job.settle(last["task"], has_probabilities=last["threshold"] is not None)
+
+
+def recall_metrics(job: Job, store: Store) -> Job:
+    """Return a job without ``metrics`` with those of the last period in its history.
+
+    It is unchanged without a history, or if another task has its metrics, as after a change of
+    roles.
+    """
+    if job.metrics is not None:
+        return job
+    only = Selection(columns=["period", "metric"], distinct=True)
+    rows = retry_while_busy(lambda: store.read("sqleval_history", job.name, only))
+    rows = rows.filter(find_metric_kind(pl.col("metric")) == "")
+    stored = rows.filter(pl.col("period") == pl.col("period").max())["metric"].sort().to_list()
+    if not stored or any({*each["metric"]} == {*stored} for each in list_definitions(job)):
+        return job
+    kept = job.model_copy(update={"metrics": DefaultSet(stored)})
+    try:
+        list_definitions(kept)
+    except RequestError:
+        return job
+    return kept
 
 
 def keep_settled(job: Job, store: Store, settled: Settled, run: str) -> None:

@@ -19,7 +19,7 @@ from sqleval.jobs.periods.lake import add_query, open_with_period
 from sqleval.jobs.periods.listing import list_source
 from sqleval.jobs.places import check_places, check_secrets, check_sources
 from sqleval.jobs.running.run import open_job_store
-from sqleval.jobs.running.settling import are_probabilities, read_scores
+from sqleval.jobs.running.settling import are_probabilities, read_scores, recall_metrics
 from sqleval.sources.opening import check_used, open_source
 from sqleval.sources.source import Source
 
@@ -57,7 +57,7 @@ def check_job(job: Job) -> str:
     """
     check_places(job)
     check_secrets(job)
-    job = states.add_state_definition(job)
+    job = recall_metrics(states.add_state_definition(job), open_job_store(job))
     listings = {"source": list_source(job, job.sources)}
     if job.labels is not None:
         listings["labels"] = list_source(job, job.labels.source)
@@ -113,6 +113,8 @@ def _describe_keys(job: Job, keys: Sequence[str]) -> str:
 def _describe_reading(job: Job, predictions: Predictions) -> str:
     """Return the task, and for two classes the positive value and the decision threshold."""
     binding = predictions.binding
+    if binding.many is not None:
+        return f"{binding.task} ({len(binding.many.names)} labels)"
     if not binding.has_two_classes or binding.state is not None:
         return binding.task
     positive = f"{binding.positive_as_written or 1} is positive"
@@ -139,6 +141,7 @@ def describe_expectations(job: Job) -> list[str]:
     """
     store = open_job_store(job)
     retry_while_busy(store.check_rights)
+    job = recall_metrics(job, store)
     past = read_past(job, store)
     check_grain(job, past)
     return describe_gates(measure_gates(job, past), job.period.grain)

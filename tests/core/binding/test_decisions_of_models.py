@@ -349,3 +349,17 @@ def test_decisions_that_do_not_fit_are_refused(wrong: dict[str, Any], words: str
     with pytest.raises(RequestError) as raised:
         sqleval.scan(ROWS, **{"label": "y", "score": SCORE, **wrong})
     assert words in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("roles", "words"),
+    [
+        ({"label": "pa", "prediction": "pb"}, "and the task is regression: leave it out"),
+        ({"label": "y", "score": "pa", "qid": "y"}, "and the task is ranking: leave it out"),
+        ({"label": "word", "prediction": "wa", "task": "multiclass"}, "task is multiclass"),
+        ({"label": "y", "score": "pa", "prediction": "da"}, "cannot change a prediction= that"),
+    ],
+)
+def test_a_threshold_that_decides_nothing_is_refused(roles: dict[str, Any], words: str) -> None:
+    with pytest.raises(RequestError, match=words):
+        sqleval.scan(ROWS, **roles, threshold=0.3)

@@ -310,10 +310,10 @@ def test_a_condition_may_leave_out_models() -> None:
     ("wrong", "words"),
     [
         ({"long": {"horizon": "g"}}, "long= names 'horizon', whose task does not exist yet"),
-        ({"long": {"labels": "g"}}, "long= names 'labels', whose task does not exist yet"),
+        ({"long": {"labels": "g"}}, "long= names 'labels'; did you mean 'label'?"),
         ({"long": {"modl": "g"}}, "long= names 'modl'; did you mean 'model'?"),
-        ({"long": {}}, "long={} must map 'model', 'class' or both to a column"),
-        ({"long": "system"}, "long='system' must map 'model', 'class' or both"),
+        ({"long": {}}, "long={} must map 'model', 'class' or 'label' to a column"),
+        ({"long": "system"}, "long='system' must map 'model', 'class' or 'label'"),
         ({"long": {"model": 3}}, "long= maps 'model' to 3, which is not a column name"),
         ({"long": {"model": "sys"}}, "long='sys': no such column"),
         ({"key": None}, "long= needs key= (--key)"),

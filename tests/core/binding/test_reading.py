@@ -174,3 +174,34 @@ def test_dates_match_texts() -> None:
     late = pl.DataFrame({"id": days, "y": [1, 0, 1]})
     found = sqleval.scan(rows, label="y", score="p", labels=late, on="id").evaluate("roc_auc")
     assert found.collect()["n"].item() == 3
+
+
+def test_whole_numbers_that_may_be_amounts_say_how_they_are_read() -> None:
+    prices = pl.DataFrame(
+        {"y": range(100_000, 160_000, 1_000), "p": range(101_000, 161_000, 1_000)}
+    )
+    bound = sqleval.scan(prices, label="y", prediction="p")
+    with pytest.warns(UnmatchedRows, match=r"if they are amounts, task='regression' \(--task"):
+        assert bound.evaluate("accuracy").collect()["value"].item() == 0
+    # Classes are few, and a task that is named needs no remark.
+    sqleval.scan(prices.head(20), label="y", prediction="p").evaluate("accuracy").collect()
+    for task, metric, value in (("multiclass", "accuracy", 0), ("regression", "mae", 1_000)):
+        named = sqleval.scan(prices, label="y", prediction="p", task=task)
+        assert named.evaluate(metric).collect()["value"].item() == value
+
+
+def test_counts_with_predicted_means_are_a_regression() -> None:
+    claims = pl.DataFrame({"y": [0, 1, 2, 5] * 20, "p": [0.4, 0.9, 1.6, 2.8] * 20})
+    assert sqleval.scan(claims, label="y", prediction="p").task == "regression"
+    whole = claims.with_columns(pl.col("p").round())
+    # Whole numbers of integers and floats are classes, such as those of pandas with NaN.
+    assert sqleval.scan(whole, label="y", prediction="p").task == "multiclass"
+
+
+def test_a_metric_of_a_regression_names_the_option() -> None:
+    rows = pl.DataFrame({"y": [1.5, 2.5], "p": [1.0, 3.0]})
+    with pytest.raises(
+        sqleval.RequestError,
+        match=r"task='regression' \(--task regression\), with prediction= \(--prediction\) instead",
+    ):
+        sqleval.scan(rows, label="y", score="p").evaluate("mae")

@@ -175,8 +175,13 @@ def test_curves_refuse_what_metrics_refuse() -> None:
     with pytest.raises(RequestError, match="roc_curve: a probability per class is needed: score="):
         several.curve("roc")
     regression = sqleval.scan(ROWS, label="p", prediction="p", task="regression")
-    with pytest.raises(RequestError, match="roc_curve is for a label of classes, and the task is"):
+    with pytest.raises(RequestError) as refused:
         regression.curve("roc")
+    assert (
+        "roc_curve needs task='binary' or task='multiclass' or task='multilabel' (--task)"
+        in str(refused.value)
+    )
+    assert "the task is 'regression'; its curves: error_by_quantile, " in str(refused.value)
     decided = sqleval.scan(ROWS, label="y", prediction="b", task="binary")
     with pytest.raises(RequestError, match="roc_curve: score= is needed and not given"):
         decided.curve("roc")

@@ -87,7 +87,7 @@ def test_every_shipped_file_loads(path: Path) -> None:
         "split": ("split", "step", "mergeable"),
         "drift": ("step", "mergeable"),
     }
-    assert relation.kind in kinds.get(relation.family, ("metric", "columns"))
+    assert relation.kind in kinds.get(relation.family, ("metric", "row metric", "columns"))
     assert relation.name in builtin().closure(relation.name) or relation.name in CONTRACT
 
 
@@ -201,6 +201,10 @@ BROKEN: dict[str, tuple[str, str]] = {
     "a key whose name is a word above it": (
         header(metric="x") + SOUND,
         ":10: unknown header key 'metric'; the keys are across, aliases, ",
+    ),
+    "the same as an unknown metric": (
+        header(same_as="sound_metrik") + SOUND,
+        ":10: same_as must be the name of a metric, not 'sound_metrik'",
     ),
     "a key twice": (HEADER.replace("*/", "summary: again\n*/") + SOUND, "summary"),
     **{
@@ -357,7 +361,7 @@ def test_a_step_needs_no_more_than_a_summary(folder: Path) -> None:
 def test_a_curve_needs_its_own_keys(folder: Path) -> None:
     text = "/*\nsummary: x\n*/\nSELECT slice, score AS threshold FROM predictions\n"
     message = refused(folder, "curve/bad.sql", text)
-    tasks = "two classes, classes, several classes, regression, ranking, value"
+    tasks = "two classes, classes, several classes, many labels, regression, ranking, value"
     missing = f"'formula', 'reference', 'since', 'task' ({tasks}), 'weights' (frequency, none)"
     assert message == f"curve/bad.sql:1: the header of a curve needs {missing}"
 
@@ -414,7 +418,7 @@ def test_a_folder_without_files(tmp_path: Path) -> None:
     ("sql", "message"),
     [
         ("SELECT slice,\n  SUM(p) AS value\n-- p\nFROM predictions GROUP BY slice\n",
-         f"binary/bad.sql:{FIRST + 1}: predictions has no column 'p'; it has bucket, fold, key, "),
+         f"binary/bad.sql:{FIRST + 1}: predictions has no column 'p'; it has bucket, fold, item, "),
         ("SELECT slice, SUM(score) AS value, 'x' AS note FROM predictions GROUP BY slice "
          "HAVING note > 'a'\n",
          f"binary/bad.sql:{FIRST}: predictions has no column 'note'; it has "),
@@ -589,5 +593,7 @@ def test_the_list_of_metrics_shows_itself() -> None:
     listed = sqleval.metrics()
     lines = repr(listed).splitlines()
     assert len(lines) == len(listed)
-    assert "f1                             harmonic mean of precision and recall" in lines
+    assert ["f1", "harmonic mean of precision and recall"] in [
+        line.split(maxsplit=1) for line in lines
+    ]
     assert "<td style=text-align:left>roc_auc</td>" in listed._repr_html_()

@@ -3,6 +3,7 @@
 import math
 import re
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -154,7 +155,7 @@ def test_the_columns_of_metrics_are_those_of_their_files() -> None:
         (
             "stderr",
             STDERR.replace("WHERE weight > 0\n", ""),
-            "ours/part.stderr.sql:7: FROM, WHERE and GROUP BY must be as in part.sql",
+            "ours/part.stderr.sql:7: WHERE and GROUP BY must be as in part.sql",
         ),
         (
             "stderr",
@@ -172,6 +173,30 @@ def test_a_file_that_does_not_fit_is_refused(
     word: str, text: str, message: str, tmp_path: Path
 ) -> None:
     assert refuse(tmp_path, **{word: text}).startswith(message)
+
+
+def test_a_column_file_may_read_another_relation(tmp_path: Path) -> None:
+    """It needs the columns that the metric reads."""
+    columns = [
+        STDERR.replace("FROM predictions", f"FROM {name}") for name in ("log_losses", "errors")
+    ]
+    roles: dict[str, Any] = {"label": "y", "score": "p"}
+    bound = sqleval.scan(ROWS, catalogue=make(tmp_path, stderr=columns[0]), **roles)
+    assert bound.evaluate("part", ci=0.95).collect()["value"].item() == 0.6
+    bound = sqleval.scan(ROWS, catalogue=make(tmp_path, stderr=columns[1]), **roles)
+    with pytest.raises(LoadError, match="errors has no column 'label'"):
+        bound.evaluate("part", ci=0.95)
+
+
+def test_a_column_file_may_need_every_row(tmp_path: Path) -> None:
+    """Score bins and states leave it out, and then there is no interval."""
+    every_row = STDERR.replace("summary: s", "summary: s\nunbinned: always")
+    folder = make(tmp_path, stderr=every_row)
+    fused = {
+        word: folder.choose("part", frozenset({"intervals", *also}))
+        for word, also in (("rows", ()), ("bins", ("binned",)))
+    }
+    assert [bool(each and "stderr" in each.columns) for each in fused.values()] == [True, False]
 
 
 @pytest.mark.parametrize("words", ["stderr.duckdb", "duckdb.stderr", "bounds.stderr"])

@@ -20,7 +20,7 @@ import polars as pl
 import sqleval
 from sqleval.catalog import builtin, request
 from sqleval.catalog.contract import Relation
-from sqleval.compiler import builder
+from sqleval.compiler import bin_rows, builder
 from sqleval.compiler.bins import Bins
 from sqleval.compiler.buckets import Buckets
 from sqleval.compiler.metrics import compile_metrics
@@ -56,6 +56,8 @@ def make_rows(n: int = 72) -> pl.DataFrame:
             "yhat": [value / 8 + other / 64 - 1 for value, other in
                      zip(draws["c"], draws["a"], strict=True)],
             "q": [i % 9 for i in places],
+            "item": [(i // 9 * 3 + i % 9) % 11 for i in places],
+            "second": [int(value < 30) for value in draws["d"]],
             "relevance": [value % 4 for value in draws["b"]],
         }
     )  # fmt: skip
@@ -103,6 +105,8 @@ def list_inputs() -> Iterator[Input]:
     averages = [f"{name}(average='macro')" for name in _AVERAGED]
     averages += [f"{name}(average='weighted')" for name in ("f1", "roc_auc")]
     averages += [f"{name}(average='macro', multi_class='ovo')" for name in ("f1", "roc_auc")]
+    averages += ["ranked_probability_score(normalize=False)"]
+    averages += ["top_label_calibration_error(norm='l2')", "cohen_kappa(weights='quadratic')"]
     # This threshold lies within a bin of a state.
     inside = [f"{name}(threshold=0.37)" for name in ("f1", "accuracy")]
     binary = {"label": "label", "score": "score", "by": ["seg"]}
@@ -112,7 +116,14 @@ def list_inputs() -> Iterator[Input]:
     regression = {"label": "y", "prediction": "yhat", "task": "regression", "by": ["seg"]}
     alone = {"value": "relevance", "by": ["seg"]}
     judged = {"value": "label", "by": ["seg"]}
+    labelled = {
+        "label": {"a": "label", "b": "second"}, "score": {"a": "score", "b": "p0"},
+        "task": "multilabel", "by": ["seg"],
+    }  # fmt: skip
+    several_labels = [f"f1(average='{each}')" for each in ("macro", "weighted", "samples")]
     ranking = {"label": "relevance", "score": "score", "qid": "q", "by": ["seg"]}
+    of_items = [n for n in by_task["ranking"] if builtin().depends_on(n, "recommended_items")]
+    lists = [name for name in by_task["ranking"] if name not in of_items]
     # Alone, a metric may have a twin that shares no step with others.
     yield Input("alone", binary, ["roc_auc"], ["rows", "intervals"])
     for kind, roles, metrics, ways in (
@@ -120,10 +131,14 @@ def list_inputs() -> Iterator[Input]:
         ("scores of classes", scores, [*several, *averages], _SEVERAL),
         ("predicted classes", predicted, [*several, *averages], _SEVERAL),
         ("numbers", regression, by_task["regression"], _SEVERAL),
+        ("numbers by relevance", {**regression, "by": ["relevance"]}, by_task["regression"],
+         ["rows", "elsewhere", "buckets"]),
         ("values", alone, [*by_task["value"], "quantile(q=0.8)"], [*_SEVERAL, "bins"]),
         ("values of 0 and 1", judged, by_task["value"], [*_SEVERAL, "bins"]),
-        ("lists", ranking, [each for name in by_task["ranking"] for each in (name, f"{name}(k=2)")],
-         _SEVERAL),
+        ("many labels", labelled, [*by_task["many labels"], *several_labels], _SEVERAL),
+        ("lists", ranking, [each for name in lists for each in (name, f"{name}(k=2)")], _SEVERAL),
+        ("items", {**ranking, "item": "item"},
+         [each for name in of_items for each in (name, f"{name}(k=2)")], _SEVERAL),
     ):  # fmt: skip
         yield Input(kind, roles, metrics, ways)
         weighted = [way for way in ways if way in _WEIGHTED]
@@ -135,18 +150,19 @@ def record_files() -> Iterator[set[str]]:
     """Yield the names of the SQL files that statements are made of meanwhile."""
     reached: set[str] = set()
 
-    def watch(write: Any) -> Any:
+    def watch(module: Any, write: Any) -> Any:
         def written(relation: Relation, *others: Any, **options: Any) -> Any:
             reached.update(part.path.name for part in relation.files)
             return write(relation, *others, **options)
 
-        return mock.patch.object(builder, write.__name__, written)
+        return mock.patch.object(module, write.__name__, written)
 
     # A statement that was made before is not made again.
     compile_metrics.cache_clear()
     with ExitStack() as stack:
-        for write in (builder.write_file, builder.write_metric, builder.write_binned_step):
-            stack.enter_context(watch(write))
+        for write in (builder.write_file, builder.write_metric):
+            stack.enter_context(watch(builder, write))
+        stack.enter_context(watch(bin_rows, bin_rows.write_binned_step))
         yield reached
 
 

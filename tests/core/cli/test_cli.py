@@ -193,9 +193,31 @@ def test_list_and_show() -> None:
         row["family"]
         for row in json.loads(run("list", "--family", "curve", "--format", "json").stdout)
     } == {"curve"}
+    tables = run("list").stdout
+    titles = [line for line in tables.splitlines()[:-1] if not line.startswith(" ")]
+    assert titles[:2] == ["binary", "binary: calibration"]
+    assert {"any classes: classification", "regression", "ranking", "value"} <= {*titles}
+    # The other spellings of ROC AUC are no entries, but keep their names.
+    assert "  roc_auc  " in tables
+    assert "roc_auc_pairs" not in tables
+    assert "same_as" in run("show", "roc_auc_pairs").stdout
+    assert {row["same_as"] for row in listed} == {None, "roc_auc"}
+    shown = run("list", "--task", "regression").stdout.splitlines()
+    assert shown[0] == "regression"
+    assert any(line.startswith("  mae ") for line in shown)
+    several = json.loads(run("list", "--task", "multiclass", "--format", "json").stdout)
+    assert {row["task"] for row in several} == {"binary", "any classes", "multiclass"}
     shown = run("show", "roc_auc").stdout
     assert "sklearn.metrics.roc_auc_score" in shown
     assert "FROM cutoffs" in shown
+    for name, file in (("recall@10", "recall_at_k"), ("f1_macro", "f1")):
+        assert run("show", name).stdout == run("show", file).stdout
+
+
+def test_every_metric_and_curve_is_shown() -> None:
+    for row in sqleval.metrics():
+        shown = run("show", row["name"])
+        assert row["name"] in shown.stdout.splitlines()[0]
 
 
 WRONG = [
@@ -212,6 +234,8 @@ WRONG = [
     (("curve", "rok", FLIGHTS, *ROLES), "did you mean 'roc_curve'?"),
     (("show", "aucc"), "no metric called 'aucc'"),
     (("list", "--family", "binry"), "did you mean 'binary'?"),
+    (("list", "--task", "regresion"), "did you mean 'regression'?"),
+    (("list", "--task", "ranking", "--family", "cost"), "no metric of the family 'cost'"),
     (("evalute",), "No such command"),
     (("plot", "roc", FLIGHTS, *ROLES), "'plot': draw with sqleval curve NAME SOURCE ... --plot"),
     (("evaluate", FLIGHTS, *ROLES, "--where", ""), "where='' is empty: leave it out, or give"),

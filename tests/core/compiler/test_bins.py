@@ -21,7 +21,7 @@ RANKED = [
     "roc_auc_rank_sum", "partial_roc_auc(max_fpr=0.3)", "pr_auc_trapezoid", "pr_auc_interpolated",
     "break_even_point", "best_accuracy", "best_f_beta", "best_youden_j", "precision_at_recall",
     "recall_at_precision", "best_expected_cost(cost_fn=3.0)", "best_expected_cost(prior=0.2)",
-    "cost_curve_area",
+    "cost_curve_area", "equal_error_rate",
 ]  # fmt: skip
 PLACES = [
     "best_accuracy_threshold", "best_f_beta_threshold", "best_youden_j_threshold",
@@ -418,7 +418,11 @@ def test_every_ranked_metric_is_here() -> None:
         if builtin().depends_on(metric.name, "score_counts")
     }
     # Calibration metrics use bins in a special way, or need every score.
-    assert every - listed == {"brier_reliability", "brier_resolution", "expected_calibration_error"}
+    assert every - listed == {
+        "brier_reliability", "brier_resolution", "expected_calibration_error",
+        "maximum_calibration_error", "debiased_calibration_error", "hosmer_lemeshow",
+        "logistic_calibration_slope", "logistic_calibration_intercept",
+    }  # fmt: skip
 
 
 def test_the_resolution_lies_between_its_bounds() -> None:

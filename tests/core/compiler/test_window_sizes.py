@@ -3,25 +3,30 @@
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
+import sqlglot
+from sqlglot import exp
 
 import sqleval
-from sqleval.frontend.bound import list_objects, list_sources
+from sqleval.compiler.buckets import Buckets
+from sqleval.compiler.metrics import compile_metrics
+from sqleval.compiler.statement import Cte, Statement
+from sqleval.frontend.bound import list_objects, list_sources, parse_requests
 from sqleval.frontend.plan import fit_buckets
 from sqleval.frontend.predictions import Predictions
-from tests.core.compiler.test_buckets import compile_buckets, list_statements
-from tests.support import spark_process
+from tests.core.compiler.test_buckets import compile_buckets, list_statements, run
+from tests.support import many_labels, spark_process
 from tests.support import support_matrix as matrix
 from tests.support.versions import needs
 
 pytestmark = needs("older engines print plans in another form, of the same text", duckdb="2")
 
 LIMIT = spark_process.ROWS_INTO_ONE_PARTITION
-MODELS = {"even": "even", "noise": "noise"}
 
 
 def list_windows(operator: dict[str, Any]) -> Iterator[tuple[int, str]]:
@@ -34,40 +39,89 @@ def list_windows(operator: dict[str, Any]) -> Iterator[tuple[int, str]]:
         yield from list_windows(child)
 
 
-def is_distributed(window: str) -> bool:
-    """Whether a window is split over several tasks, by bucket, level or strip."""
-    keys = re.search(r"OVER \(PARTITION BY (.*?)(?: ORDER BY .*)?\)", window)
-    return keys is not None and not {"bucket", "level", "strip"}.isdisjoint(keys[1].split(", "))
-
-
-def run_windows(predictions: Predictions, names: list[str]) -> list[tuple[int, str]]:
-    """Return the windows of metrics and intervals, or a curve, that have run on DuckDB."""
-    sample = spark_process.make_rows().select(score_0="even")
-    statement = compile_buckets(predictions, names, fit_buckets(sample), ci=0.95)
-    ((_, plan),) = predictions.engine.rows(
-        f"EXPLAIN (ANALYZE, FORMAT JSON) {statement.sql}", statement.params,
-        list_sources(predictions), list_objects(predictions),
-    )  # fmt: skip
+def run_windows(predictions: Predictions, statement: Statement) -> list[tuple[int, str]]:
+    """Return the rows and the text of each window that has run on DuckDB."""
+    explain = f"EXPLAIN (ANALYZE, FORMAT JSON) {statement.sql}"
+    objects = list_objects(predictions)
+    sources = list_sources(predictions)
+    ((_, plan),) = predictions.engine.rows(explain, statement.params, sources, objects)
     return list(list_windows(json.loads(plan)["operator"][0]))
+
+
+def list_partitions(statement: Statement) -> Iterator[tuple[str, str, Statement]]:
+    """Yield, for the windows with PARTITION BY: their relation, keys, and a count of rows.
+
+    The count is the statement of the number of rows of the largest partition.
+    """
+    for i, cte in enumerate(statement.ctes):
+        tree = sqlglot.parse_one(cte.sql, dialect="duckdb")
+        nested = [Cte(each.alias, each.this.sql("duckdb")) for each in tree.ctes]
+        for query in tree.find_all(exp.Select):
+            windows = [each for each in query.find_all(exp.Window) if each.parent_select is query]
+            for keys in {tuple(each.args.get("partition_by") or ()) for each in windows} - {()}:
+                rows = query.copy()
+                rows.set("with_", None)
+                rows.set("expressions", [key.as_(f"key_{n}") for n, key in enumerate(keys)])
+                names = ", ".join(f"key_{n}" for n, _ in enumerate(keys))
+                sizes = f"SELECT COUNT(*) AS n FROM ({rows.sql('duckdb')}) GROUP BY {names}"
+                largest = f"SELECT COALESCE(MAX(n), 0) FROM ({sizes})"
+                count = replace(statement, ctes=(*statement.ctes[:i], *nested), select=largest)
+                used = set(re.findall(r"\$(\w+)", count.sql))
+                params = {name: statement.params[name] for name in statement.params if name in used}
+                text = ", ".join(key.sql("duckdb") for key in keys)
+                yield cte.name, text, replace(count, params=params)
+
+
+def find_large(predictions: Predictions, statement: Statement) -> list[tuple[int, str]]:
+    """Return the windows of a statement that one task would sort, with the number of their rows."""
+    # A window without PARTITION BY holds all of its rows. Unused ones do not run.
+    whole = [
+        (n, text) for n, text in run_windows(predictions, statement) if "(PARTITION" not in text
+    ]
+    parts = []
+    for relation, keys, count in list_partitions(statement):
+        ((n,),) = run(predictions, count)
+        parts.append((n, f"{relation} by {keys}"))
+    return [(n, text) for n, text in whole + parts if n > LIMIT]
+
+
+def compile_all(predictions: Predictions, names: list[str], rows: pl.DataFrame) -> Statement:
+    """Return the statement of metrics and intervals, or a curve, in ranges of these scores."""
+    return compile_buckets(predictions, names, fit_buckets(rows.select(score_0="score")), ci=0.95)
 
 
 @pytest.fixture(scope="module")
 def rows() -> pl.DataFrame:
-    return spark_process.make_rows()
+    """Rows with the columns of `support_matrix.tables`, where values hardly repeat."""
+    rng = np.random.default_rng(3)
+    rows = spark_process.make_rows()
+    thirds = rng.dirichlet([1, 1, 1], rows.height)
+    # Half of the labels are 0, as sums of claims are.
+    amounts = rng.gamma(2, 50, rows.height) * (rng.random(rows.height) < 0.5)
+    return rows.select(
+        label="y",
+        score="even",
+        c=rng.integers(0, 3, rows.height),
+        kind=rng.integers(0, 3, rows.height),
+        y=amounts,
+        yhat=amounts + rng.normal(scale=30, size=rows.height),
+        q=rng.integers(0, 20, rows.height),
+        relevance=rng.integers(0, 3, rows.height),
+        retrieved="noise",
+        noise="noise",
+        item=np.arange(rows.height),
+        **{f"p{i}": thirds[:, i] for i in range(3)},
+    )
 
 
-@pytest.mark.parametrize(
-    ("first", "names"),
-    [each for each in list_statements() if each[0].roles.get("label") == "label"],
-    ids=matrix.name_statement,
-)
+@pytest.mark.parametrize(("first", "names"), list_statements(), ids=matrix.name_statement)
 def test_no_task_ranks_all_rows(first: matrix.Call, names: list[str], rows: pl.DataFrame) -> None:
-    score = MODELS if isinstance(first.roles["score"], dict) else "even"
-    predictions = sqleval.scan(rows, label="y", score=score)
+    # With sampling weights, most intervals are those of the bootstrap.
+    roles = {role: first.roles[role] for role in first.roles if role not in ("by", "weight")}
+    predictions = matrix.bind(first._replace(roles=roles), rows)
     # Metrics of pairs join rows, which takes seconds here and has no window.
-    windows = run_windows(predictions, [name for name in names if name != "roc_auc_pairs"])
-    large = {text: n for n, text in windows if n > LIMIT and not is_distributed(text)}
-    assert not large
+    some = [name for name in names if name != "roc_auc_pairs"]
+    assert find_large(predictions, compile_all(predictions, some, rows)) == []
 
 
 def test_curves_of_many_points_are_compared_in_parts(rows: pl.DataFrame) -> None:
@@ -75,17 +129,32 @@ def test_curves_of_many_points_are_compared_in_parts(rows: pl.DataFrame) -> None
     rng = np.random.default_rng(12)
     weighted = rows.with_columns(
         weight=pl.Series(rng.random(rows.height)),
-        y=pl.col("y") * pl.Series(rng.random(rows.height) < 0.5),
+        label=pl.col("label") * pl.Series(rng.random(rows.height) < 0.5),
     )
+    models = {"score": "score", "noise": "noise"}
     predictions = sqleval.scan(
-        weighted, label="y", score=MODELS, weight="weight", where="even < 0.5e0"
+        weighted, label="label", score=models, weight="weight", where="score < 0.5e0"
     )
-    windows = run_windows(predictions, ["roc_dominance"])
-    assert not {text: n for n, text in windows if n > LIMIT and not is_distributed(text)}
+    assert find_large(predictions, compile_all(predictions, ["roc_dominance"], rows)) == []
 
 
-def test_a_window_over_all_rows_is_seen(rows: pl.DataFrame) -> None:
-    windows = run_windows(sqleval.scan(rows, label="y", score="even"), ["roc_auc"])
-    assert max(n for n, text in windows if is_distributed(text)) == rows.height > LIMIT
-    assert not is_distributed("sum(positives) OVER (ORDER BY bucket DESC NULLS LAST)")
-    assert not is_distributed("sum(positives) OVER (PARTITION BY slice_1 ORDER BY bucket)")
+def test_windows_over_all_rows_are_found(rows: pl.DataFrame) -> None:
+    scored = sqleval.scan(rows, label="label", score="score")
+    one_bucket = compile_buckets(scored, ["roc_auc"], Buckets((), has_ties=False))
+    found = find_large(scored, one_bucket)
+    assert {n for n, _ in found} == {rows.height}
+    assert {text for _, text in found} >= {"cutoffs by units.bucket"}
+    summarised = sqleval.scan(rows, value="noise")
+    requests = parse_requests(summarised, "median", None)
+    found = find_large(summarised, compile_metrics(summarised.binding, requests))
+    assert {n for n, _ in found} == {rows.height}
+
+
+def test_no_task_ranks_the_rows_of_a_label() -> None:
+    rows = many_labels.make_rows(LIMIT + 1_000)
+    scan = sqleval.scan(rows, **many_labels.ROLES)
+    names = ["roc_auc_macro", "label_ranking_average_precision"]
+    statement = compile_buckets(scan, names, fit_buckets(rows.select(score_0="p_a")))
+    # DuckDB numbers the rows; a table of another engine has a key.
+    large = find_large(scan, statement)
+    assert [text for _, text in large if text.lower() != "row_number() over ()"] == []

@@ -156,6 +156,15 @@ def test_names_are_quoted_where_needed() -> None:
     assert "AS `my key`," in sql
 
 
+def test_relations_within_two_relations_have_different_names() -> None:
+    # Spark's text has all relations at the top level.
+    steps = ["logistic_calibration_intercept", "logistic_calibration_slope"]
+    tree = sqlglot.parse_one(export_statement(steps, "spark", "t", **ROLES), dialect="spark")
+    names = [cte.alias for cte in tree.ctes]
+    assert names.count("steps") == names.count("steps_20") == 1
+    assert len({*names}) == len(names) > 45
+
+
 def test_a_positive_value_is_read_as_sql_reads_it() -> None:
     for given, shown in (("yes", "'yes'"), ("2", "2"), ("true", "TRUE"), ("'2'", "'2'")):
         sql = export_statement(["precision"], "postgres", "t", **ROLES, positive=given)

@@ -26,6 +26,7 @@ from tests.support.macros import (
     is_equal,
     list_macros,
     list_metrics,
+    list_parameters,
     read_key,
     write_call,
 )
@@ -40,6 +41,8 @@ ALONE = [
         "multiclass": {"plain"} if other else {"weights and keys"},
         "regression": {"plain", "weights and keys"} if other else {data.name},
         "value": set(),  # a column without a label has no macros
+        "many labels": set(),
+        "recommendation": set(),  # macros have no argument for items
     }.get(data.kind, {data.name})
 ]  # fmt: skip
 
@@ -161,9 +164,11 @@ def optimizer(console: duckdb.DuckDBPyConnection, data: Data) -> Iterator[None]:
 
 
 def evaluate_takes(data: Data) -> set[str]:
-    classes = {"beta", "normalize", "cost_fn", "cost_fp", "prior"}
-    curves = {"start", "drop_intermediate", "k"}
-    return classes if data.kind == "multiclass" else {*GIVEN} - curves
+    """Return the parameters that ``evaluate`` has for a kind of data."""
+    if data.kind == "multiclass":
+        return {"beta", "normalize", "cost_fn", "cost_fp", "prior", "weights"}
+    names = {file.name for file in FILES if file.kind == "metric" and "binary" in file.tasks}
+    return {param for name in names for param in list_parameters(name)} & GIVEN.keys()
 
 
 def test_the_default_metrics_are_those_of_the_library(console: duckdb.DuckDBPyConnection) -> None:
@@ -196,11 +201,13 @@ def test_every_file_has_the_macros_that_the_library_allows(
                 per_class = kind == "multiclass" and "class" not in relation.columns
                 bound.curve(relation.name)
                 allowed = not per_class
-            elif relation.name == "confusion":
+            elif relation.name in request.TABLES:
                 allowed = kind in COSTS
             else:
-                bound.evaluate(format_metric(relation.name, params, "macro" if average else None))
-                allowed = True
+                text = format_metric(relation.name, params, "macro" if average else None)
+                bound.evaluate(text)
+                # In a ranking, precision stands for precision_at_k.
+                allowed = request.parse(text, ROLES[kind].get("task", kind)).name == relation.name
         except RequestError:
             allowed = False
         assert (relation.name in list_macros(console, kind)) == (allowed and not across_models), (
@@ -213,7 +220,7 @@ CURVES = [
     for data in ALL
     if data.name in ("plain", "cases as slices", "weighted cases as slices")
     or str(data) in ("binary-FLOAT tenths", "binary-infinite scores")
-    if data.kind in COSTS
+    if data.kind in (*COSTS, "regression")
 ]  # fmt: skip
 
 
@@ -224,7 +231,7 @@ CURVES = [
         *(
             pytest.param(data, True, id=f"{data}-parameters")
             for data in ALL
-            if data.name in WITH_PARAMETERS and data.kind in COSTS
+            if data.name in WITH_PARAMETERS and data.kind in (*COSTS, "regression")
         ),
     ],
 )
@@ -239,7 +246,11 @@ def test_every_curve(data: Data, other: bool, console: duckdb.DuckDBPyConnection
         params = choose_parameters(name, data.kind, other=other)
         if other and not params:
             continue  # asked with the defaults
-        known = bound.confusion(**params) if name == "confusion" else bound.curve(name, **params)
+        if name in request.TABLES:
+            shares = {"normalize": "all"} if name == "confusion_shares" else {}
+            known = bound.confusion(**{**shares, **params})
+        else:
+            known = bound.curve(name, **params)
         want: dict[tuple[Any, ...], list[tuple[Any, ...]]] = {}
         for row in known.collect().iter_rows():
             want.setdefault(row[: len(data.by)], []).append(row[len(data.by) :])
@@ -255,7 +266,7 @@ def test_every_curve(data: Data, other: bool, console: duckdb.DuckDBPyConnection
             problems.append(f"{name}: the slices are in another order")
         for key in got.keys() & want.keys():
             # The library sorts by the columns in the header, and a confusion table not at all.
-            a, b = (sorted(p[key]) if name == "confusion" else p[key] for p in (got, want))
+            a, b = (sorted(p[key]) if name in request.TABLES else p[key] for p in (got, want))
             if len(a) != len(b) or not all(map(alike, a, b)):
                 off = [pair for pair in zip(a, b, strict=False) if not alike(*pair)]
                 problems.append(f"{name} {key}: {len(a)} rows for {len(b)}, {off[:2]}")

@@ -391,7 +391,7 @@ def test_no_role_is_without_an_audit() -> None:
     )
     columns = {
         "label": "y", "score": "p", "prediction": "c", "weight": "w", "count": "w", "query": "q",
-        "role": "r", "value": "c",
+        "role": "r", "value": "c", "item": "c",
     }  # fmt: skip
     assert columns.keys() == {role for role, facts in ROLES.items() if facts.is_bound}
     assert {facts.values for facts in ROLES.values()} <= VALUES.keys()
@@ -399,11 +399,14 @@ def test_no_role_is_without_an_audit() -> None:
         argument = ROLES[role].argument
         roles: dict[str, Any] = {"label": "y", "score": "p", argument: column}
         lacking = rows.with_columns(pl.when(pl.col("q") == 1).then(pl.col(column)))
-        if column == "q":
+        if role == "query":
             lacking = rows.with_columns(q=pl.when(pl.col("y") == 1).then("q"))
             roles["task"] = "ranking"
-        metric = {"query": "ndcg", "value": "mean"}.get(role, "accuracy")
-        roles = {argument: column} if role == "value" else {**roles, "threshold": 0.5}
+        roles |= {"qid": "q"} if role == "item" else {}
+        metric = {"query": "ndcg", "item": "novelty", "value": "mean"}.get(role, "accuracy")
+        if role not in ("query", "item", "prediction"):
+            roles["threshold"] = 0.5
+        roles = {argument: column} if role == "value" else roles
         with pytest.raises(DataError, match=rf"{argument}='{column}' is NULL"):
             sqleval.scan(lacking, **roles).evaluate(metric).collect()
 

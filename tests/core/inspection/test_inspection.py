@@ -147,7 +147,9 @@ def test_roles_are_suggested_and_the_commands_run_as_printed(name: str, tmp_path
     assert roles_of(findings) == roles
     commands = commands_of(findings)
     slices = "slices" in roles and "role" not in roles
-    assert len(commands) == 1 + slices + ("fold" in roles and "query" not in roles)
+    curves = sum("sqleval curve" in command for command in commands)
+    assert curves == ("--task regression" in commands[0])
+    assert len(commands) == 1 + slices + curves + ("fold" in roles and "query" not in roles)
     for command in commands:
         first, *words = shlex.split(command)
         assert first == "sqleval"
@@ -158,7 +160,8 @@ def test_roles_are_suggested_and_the_commands_run_as_printed(name: str, tmp_path
 def test_the_commands_for_the_data_run_as_printed(name: str) -> None:
     findings = sqleval.inspect(DATA / "classics" / f"{name}.parquet")
     assert problems_of(findings) == {}
-    command, over_folds = commands_of(findings)
+    command, over_folds, *curve = commands_of(findings)
+    assert len(curve) == (name == "diabetes")
     run(*shlex.split(command)[1:])
     assert shlex.split(over_folds)[-2:] == ["--over", "fold"]
     assert "average='macro'" in run(*shlex.split(over_folds)[1:])
@@ -470,3 +473,17 @@ def test_one_row_is_no_plural() -> None:
     assert ": 1 row, 2 columns" in shown
     assert "1 of 1 row\n" in shown
     assert "1 rows" not in shown
+
+
+def test_whole_numbers_have_two_readings(tmp_path: Path) -> None:
+    prices = pl.DataFrame({"price": range(100, 200), "predicted_price": range(101, 201)})
+    path = tmp_path / "prices.parquet"
+    for frame, tasks in (
+        (prices, ("regression", "multiclass")),
+        # Five values in a column of floats.
+        ((prices % 5).cast(pl.Float64), ("regression", "multiclass")),
+        (prices % 5, ("multiclass",)),
+    ):
+        frame.write_parquet(path)
+        commands = [each for each in commands_of(sqleval.inspect(str(path))) if "evaluate" in each]
+        assert [shlex.split(command)[-1] for command in commands] == [*tasks]

@@ -50,10 +50,12 @@ SUGGESTED: Mapping[tuple[str, str], list[str]] = {
     ("panel of forecasts", "ets.csv"): [
         "--label y --prediction yhat --task regression",
         "--label y --prediction yhat --task regression --metric rmse --by store --worst-first",
+        "predicted_vs_actual --label y --prediction yhat --task regression",
     ],
     ("panel of forecasts", "naive.csv"): [
         "--label y --prediction yhat --task regression",
         "--label y --prediction yhat --task regression --metric rmse --by store --worst-first",
+        "predicted_vs_actual --label y --prediction yhat --task regression",
     ],
     ("top-k lists", "top5.parquet"): [
         f'--value "({HITS}) / 5.0" --metric mean --ci 0.95',
@@ -73,12 +75,14 @@ SUGGESTED: Mapping[tuple[str, str], list[str]] = {
         '--label "true_label = predicted_label" --score confidence',
     ],
     ("many labels", "comments.csv"): [
-        f"--label {label} --score {label}_score" for label in ("toxic", "obscene", "insult")
+        "--label toxic=toxic --label obscene=obscene --label insult=insult "
+        "--score toxic=toxic_score --score obscene=obscene_score --score insult=insult_score"
+        + metric
+        for metric in ("", " --metric 'f1(average=None)'")
     ],
     ("many labels", "lists.parquet"): [
-        f"--label \"list_contains(labels, '{label}')\" "
-        f"--prediction \"list_contains(predicted, '{label}')\""
-        for label in ("toxic", "obscene", "insult")
+        f"--label labels --prediction predicted{metric}"
+        for metric in ("", " --metric 'f1(average=None)'")
     ],
     ("readers", "readers.csv"): [
         "--label truth --score rating --metric roc_auc_macro --over reader --by treatment",
@@ -243,7 +247,7 @@ def list_suggested(shape: str, path: Path, names: Mapping[str, str]) -> list[lis
         if words[0] == "--query":
             words[1] = words[1].replace("FILE", f"'{path}'")
         else:
-            words.insert(0, str(path))
+            words.insert(0 if words[0].startswith("--") else 1, str(path))
         commands.append(words)
     return commands
 

@@ -17,7 +17,8 @@ import sqleval
 from sqleval.catalog import Relation, builtin
 from sqleval.checking import properties
 from sqleval.checking.properties import Rows, Values, find_differences
-from tests.support.cases import CASES, ROLES, Case, Data, Kind, about, drawn, has_twins
+from sqleval.compiler.bin_rows import read_expressions
+from tests.support.cases import CASES, DATA, ROLES, Case, Data, Kind, about, drawn, has_twins
 from tests.support.macros import ALL
 
 few = settings(
@@ -48,8 +49,11 @@ def metrics_of(kind: Kind, *, weighted: bool = False, by: Any = "example") -> li
     return [same[(turn + i) % len(same)].metric for i, same in enumerate(sets)]
 
 
-#: Metrics whose best value depends on the share of positives.
-BEST_BY_PREVALENCE = {"brier_resolution"}
+#: Metrics whose best value depends on the share of positives, or the number of labels of a row.
+BEST_BY_PREVALENCE = {
+    "brier_resolution", "precision_at_k", "recall_at_k", "f1_at_k", "rbp", "err", "coverage_error",
+    "catalogue_coverage", "exposure_gini",
+}  # fmt: skip
 
 
 def statements(metrics: list[str]) -> list[list[str]]:
@@ -82,7 +86,15 @@ def frames(kind: Kind) -> st.SearchStrategy[pl.DataFrame]:
             "p": st.sampled_from([0.0, 1.0, 2.0]),
             "q": st.integers(0, 3),
         },
+        "recommendation": {
+            "y": st.integers(0, 2),
+            "p": st.sampled_from([0.0, 1.0, 2.0]),
+            "q": st.integers(0, 3),
+            "i": st.integers(0, 9),
+        },
         "value": {"y": st.integers(0, 1), "v": finite | st.sampled_from([0.0, 1.0])},
+        "many labels": {f"y_{name}": st.integers(0, 1) for name in "abc"}
+        | {f"p_{name}": SCORES for name in "abc"},
     }
     shared = {
         "count": st.integers(0, 3),
@@ -133,6 +145,10 @@ def test_value_is_in_range(kind: Kind, weight: str | None) -> None:
         assert properties.check_range(bound, metrics) == {}
 
 
+#: Metrics that are undefined if all probabilities are 0 or 1, or no prediction is too high.
+NO_ERRORS = ("hosmer_lemeshow", "index_of_ideality_of_correlation")
+
+
 @pytest.mark.parametrize("weight", [None, "w"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_perfect_predictions_reach_the_best_end(kind: Kind, weight: str | None) -> None:
@@ -143,17 +159,25 @@ def test_perfect_predictions_reach_the_best_end(kind: Kind, weight: str | None) 
         "probabilities": {f"p_{c}": (label == c).cast(float) for c in "abc"},
         "regression": {"v": label},
         "ranking": {"p": label.cast(float)},
+        "recommendation": {"p": label.cast(float)},
         "value": {"v": pl.lit(1.0)},
+        "many labels": {f"p_{name}": pl.col(f"y_{name}").cast(float) for name in "abc"},
     }
     metrics = metrics_of(kind, weighted=weight is not None)
-    bound = rows(drawn(kind).with_columns(**right[kind]), kind, weight=weight)
+    frame = drawn(kind)
+    if kind == "many labels":  # a row without labels, and without predicted ones, counts 0
+        frame = frame.filter(pl.any_horizontal(pl.col("^y_.$") == 1))
+    if kind == "regression":
+        # Deviances and logarithms need labels above 0.
+        frame = frame.with_columns(pl.col("y").abs())
+    bound = rows(frame.with_columns(**right[kind]), kind, weight=weight)
     wrong: dict[str, float | None] = {}
     for (name,), value in properties.evaluate(bound, metrics).items():
         request = bound.parse([name])[name]
         low, high = bound.read_range(request)
         best = {"higher": high, "lower": low}.get(request.header["direction"])
         is_open = best is None or isinf(best)
-        if request.is_sum or request.name in BEST_BY_PREVALENCE or is_open:
+        if request.is_sum or request.name in (*BEST_BY_PREVALENCE, *NO_ERRORS) or is_open:
             continue
         if value is None or abs(value - best) > properties.TOLERANCE:
             wrong[name] = value
@@ -205,7 +229,7 @@ def test_weight_2_equals_the_row_twice(kind: Kind, metrics: list[str]) -> None:
     assert properties.check_repeats(rows(frame, kind), metrics, "weight", "two") == {}
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "ranking"])
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if "qid" not in ROLES[kind]])
 def test_counts_as_weights_equal_repeated_rows(kind: Kind) -> None:
     # Each example is a slice; `test_metrics` has counts without slices.
     bound, options = rows(examples(kind), kind, **EACH[0]), EACH[0]
@@ -305,7 +329,17 @@ def given_notes(name: str) -> Iterator[str]:
         rows = pl.DataFrame({"y": [1, 0], "p": [0.51, 0.5]})
         bound = sqleval.scan(rows, label="y", score="p")
         yield from bound.evaluate(name, bins=2).collect()["note"].drop_nulls()
-    pairs = [(case, data) for case in cases for data in ALL]
+    if name in RARE:
+        text, columns = RARE[name]
+        roles = {"qid": "q"} if "q" in columns else {}
+        bound = sqleval.scan(pl.DataFrame(columns), label="y", score="p", **roles)
+        steps = bound.steps(text, rows=100) if roles else []
+        yield from bound.evaluate(text).collect()["note"].drop_nulls()
+        for step, _, rows in steps:
+            if step == "_metrics_1":
+                yield from rows["note_1"].drop_nulls()
+    several = [data for data in DATA if data.kind == "probabilities"]
+    pairs = [(case, data) for case in cases for data in (*ALL, *several)]
     # Rows without weight come first: they produce notes already with few parameters.
     pairs.sort(
         key=lambda pair: (
@@ -317,15 +351,33 @@ def given_notes(name: str) -> Iterator[str]:
         if case.fits(data):
             bound = sqleval.scan(data.frame, **ROLES[data.kind], **data.options)
             yield from bound.evaluate(case.metric).collect()["note"].drop_nulls()
-            if case.kind == "ranking":
-                # The mean over queries counts notes; the note of a single query is in its step.
+            if "qid" in ROLES[case.kind]:
+                # The mean over queries counts notes, and items that were not retrieved are counted
+                # as well; the note of a single query is in its step.
                 for step, _, rows in bound.steps(case.metric, rows=100):
                     if step == "_metrics_1":
                         yield from rows["note_1"].drop_nulls()
 
 
+#: Reasons that no data set gives: the metric, and rows.
+RARE: dict[str, tuple[str, dict[str, list[Any]]]] = {
+    "logistic_calibration_slope": (
+        "logistic_calibration_slope",
+        {"y": [0, 0, 1, 1], "p": [0.1, 0.2, 0.7, 0.8]},
+    ),
+    "err": ("err(largest=8)", {"q": [1] * 9, "y": [*range(9)], "p": [0.0] * 9}),
+    **{
+        name: (f"{name}(gain='exponential')", {"q": [1, 1], "y": [2000, 1], "p": [0.1, 0.2]})
+        for name in ("dcg", "ndcg")
+    },
+}
 #: Metrics that are undefined only without rows or without weight, as all metrics are then.
-ALWAYS = {"count", "sum", "median", "quantile"}
+ALWAYS = {
+    "count", "sum", "median", "quantile", "hamming_loss", "subset_accuracy", "coverage_error",
+    "label_ranking_average_precision", "label_ranking_loss",
+    "median_absolute_error", "absolute_error_quantile",
+    "max_error", "mean_bias", "smape", "huber", "log_cosh", "pinball_loss",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("relation", builtin().relations("metric"), ids=lambda file: file.name)
@@ -353,10 +405,12 @@ def squeezed(sql: str) -> str:
 
 
 def expressions(name: str) -> Iterator[str]:
-    """Yield the value expression of each file of a metric."""
+    """Yield the value expression of each file of a metric; for a mean, the value of a row."""
     for file in builtin().files(name):
-        value = next(item for item in file.query.selects if item.alias_or_name == "value")
-        yield squeezed(value.unalias().sql(dialect="duckdb", comments=False))
+        value = next(item for item in file.query.selects if item.alias_or_name == "value").unalias()
+        if file.reads == (f"{name}_rows",):
+            value = read_expressions(builtin().get(f"{name}_rows").query)["row_value"]
+        yield squeezed(value.sql(dialect="duckdb", comments=False))
 
 
 @cache

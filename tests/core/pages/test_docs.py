@@ -28,7 +28,8 @@ def test_the_reference_has_every_method() -> None:
 def test_the_reference_names_every_metric_and_curve() -> None:
     page = (ROOT / "docs" / "reference" / "metrics.md").read_text(encoding="utf-8")
     for relation in builtin().relations("metric", "curve"):
-        assert page.count(f"| `{relation.name}` |") == 2  # its definition and its formula
+        # Its definition and its formula; the definition is another metric's if both are the same.
+        assert page.count(f"| `{relation.name}` |") == 2 - ("same_as" in relation.header)
 
 
 PAGES = [ROOT / "README.md", ROOT / "sql" / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]

@@ -30,6 +30,7 @@ ELSEWHERE = {
     ("docs/guide/dbt.md", "sh"): "engines/pages/test_dbt_page.py",
     ("docs/guide/jobs.md", "python"): "engines/pages/test_jobs_page.py",
     ("docs/guide/jobs.md", "sh"): "core/pages/test_jobs_page.py",
+    ("docs/guide/regression.md", "sh"): "core/pages/test_regression_page.py",
     ("docs/guide/spark.md", "python"): "engines/pages/test_spark_page.py",
     ("docs/guide/spark.md", "sh"): "engines/pages/test_spark_page.py",
     ("docs/guide/own-metrics.md", "python"): "core/pages/test_own_metrics_page.py",

@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 import sqleval
+from sqleval import RequestError
 from sqleval.plots.charts import write_svg
 from tests.support.flights import ROWS
 
@@ -163,3 +164,20 @@ def test_classes_have_their_own_areas() -> None:
     first, second = values(bound, "roc_auc(average=None)")
     shown = texts(bound.plot("roc").to_dict())
     assert {f"a: AUC {first:.3f}, n = 8", f"b: AUC {second:.3f}, n = 8"} <= set(shown)
+
+
+def test_a_lorenz_curve_has_its_gini() -> None:
+    amounts = pl.DataFrame({"y": [1.5, 2.5, 4.0, 0.5], "v": [1.0, 3.5, 3.0, 0.2]})
+    scan = sqleval.scan(amounts, label="y", prediction="v")
+    (gini,) = values(scan, "regression_gini")
+    title = scan.plot("lorenz").to_dict()["title"]
+    assert title["subtitle"] == f"normalized Gini {gini:.3f}, n = 4"
+
+
+def test_a_curve_without_points_says_why() -> None:
+    amounts = pl.DataFrame({"y": [1.5, -2.5], "v": [1.0, 3.5]})
+    with pytest.raises(RequestError, match=r"label_share \(a label is negative, or all are 0\)"):
+        sqleval.scan(amounts, label="y", prediction="v").plot("lorenz")
+    positives = pl.DataFrame({"y": [1, 1], "p": [0.1, 0.4]})
+    with pytest.raises(RequestError, match=r"fpr, tpr \(no negative labels\)"):
+        sqleval.scan(positives, label="y", score="p").plot("roc")

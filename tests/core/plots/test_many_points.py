@@ -45,3 +45,9 @@ def test_parameters_streams_and_other_curves_are_as_asked_for() -> None:
     reader = ROWS.to_arrow().to_reader()
     once = sqleval.scan(reader, label="y", score="p")
     assert collect_points(once, "roc", {}).height == SIZE + 1
+
+
+def test_curves_of_several_classes_are_drawn_from_all_points() -> None:
+    rows = ROWS.with_columns(q=1 - pl.col("p"))
+    bound = sqleval.scan(rows, label="y", score={0: "q", 1: "p"}, task="multiclass")
+    assert collect_points(bound, "roc", {}).equals(bound.curve("roc").collect())

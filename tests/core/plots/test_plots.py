@@ -57,6 +57,7 @@ def example(curve: str) -> pl.DataFrame:
     share = [0.0, 0.25, 0.375, 0.75, 1.0]
     base = {"threshold": threshold, "fpr": fpr, "tpr": tpr}
     recall = {"recall": [0.0, 0.25, 0.25, 0.5, 1.0], "precision": [1.0, 1.0, 0.5, 0.75, 0.6]}
+    bins = {"bin": [1, 2, 3], "predicted": [10.0, 20.0, 30.0], "n": [5, 5, 5]}
     columns: dict[str, dict[str, Any]] = {
         "roc_curve": base,
         "roc_hull": base,
@@ -90,6 +91,35 @@ def example(curve: str) -> pl.DataFrame:
             "threshold": [INF, 0.7, 0.1],
         },
         "cost_lines": {"threshold": threshold, "fpr": fpr, "fnr": [1 - rate for rate in tpr]},
+        "predicted_vs_actual": {
+            **bins,
+            "actual": [12.0, 18.0, 35.0],
+            "stderr": [1.0, None, 2.0],
+        },
+        "error_by_quantile": {
+            **bins,
+            "mae": [2.0, 3.0, 4.0],
+            "rmse": [3.0, 4.0, 6.0],
+            "bias": [-1.0, 0.0, 1.0],
+        },
+        "residuals": {
+            **bins,
+            "mean": [0.0, 0.0, 1.0],
+            **{f"q{q:02}": [q - 50.0] * 3 for q in (5, 25, 75, 95)},
+            "median": [0.0, 1.0, 2.0],
+        },
+        "residual_histogram": {
+            "bin": [0, 1, 2, 3, 4],
+            "lower": [-INF, -3.0, -1.0, 1.0, 3.0],
+            "upper": [-3.0, -1.0, 1.0, 3.0, INF],
+            "n": [1, 2, 4, 2, 1],
+        },
+        "lorenz_curve": {
+            "prediction": [None, 1.0, 2.0],
+            "share": [0.0, 0.5, 1.0],
+            "label_share": [0.0, 0.3, 1.0],
+        },
+        "rec_curve": {"error": [0.5, 2.0, 40.0], "share": [0.5, 0.99, 1.0]},
     }
     return pl.DataFrame(columns[curve], strict=False)
 
@@ -98,11 +128,17 @@ CURVES = [
     "calibration_curve",
     "cost_curve",
     "cost_lines",
+    "error_by_quantile",
     "gain_curve",
     "gain_table",
     "ks_curve",
+    "lorenz_curve",
     "pr_curve",
     "pr_from_roc",
+    "predicted_vs_actual",
+    "rec_curve",
+    "residual_histogram",
+    "residuals",
     "roc_curve",
     "roc_from_pr",
     "roc_hull",
@@ -111,11 +147,17 @@ TITLES = {
     "calibration_curve": ["Mean predicted probability", "Observed share of positives", "Rows"],
     "cost_curve": ["Probability cost", "Normalized expected cost"],
     "cost_lines": ["Probability cost", "Normalized expected cost"],
+    "error_by_quantile": ["Mean prediction", "Error", "RMSE", "MAE", "bias"],
     "gain_curve": ["Share of rows targeted", "Share of positives found (gain)", "random"],
     "gain_table": ["Share of rows targeted", "Lift (gain / share)"],
     "ks_curve": ["Threshold", "KS = 0.500 at 0.9", "positives", "negatives"],
+    "lorenz_curve": ["Share of rows, lowest prediction first", "Share of the sum of labels"],
     "pr_curve": ["Recall", "Precision", "P = R"],
     "pr_from_roc": ["Recall", "Precision", "P = R"],
+    "predicted_vs_actual": ["Mean prediction", "Mean label", "perfect"],
+    "rec_curve": ["Absolute error, up to that of 99% of the rows", "Share of rows with at most"],
+    "residual_histogram": ["Residual (prediction - label)", "Share of rows", "10.0% beyond"],
+    "residuals": ["Mean prediction", "Residual (prediction - label)"],
     "roc_curve": ["False positive rate (1 - specificity)", "True positive rate", "chance", "ideal"],
     "roc_from_pr": ["False positive rate (1 - specificity)", "chance", "ideal"],
     "roc_hull": ["False positive rate (1 - specificity)", "chance", "ideal"],
@@ -157,7 +199,8 @@ def test_every_curve_has_its_axes_and_no_legend_without_keys(curve: str, tmp_pat
         assert expected in text
     assert "NaN" not in text
     assert "Infinity" not in text
-    assert ("role-legend" in text) == (curve == "ks_curve")  # its legend names two lines
+    # Their legends name lines.
+    assert ("role-legend" in text) == (curve in ("ks_curve", "error_by_quantile"))
 
 
 @pytest.mark.parametrize("curve", CURVES)

@@ -11,7 +11,12 @@ import numpy as np
 import polars as pl
 import pytest
 from scipy import stats
-from sklearn.metrics import precision_recall_fscore_support
+from sklearn.metrics import (
+    f1_score,
+    hamming_loss,
+    precision_recall_fscore_support,
+    roc_auc_score,
+)
 
 import sqleval
 from sqleval import RequestError
@@ -242,6 +247,45 @@ def test_several_classes_have_a_table_and_pictures_and_no_advice_that_was_follow
     assert text.count("<svg") == 1
 
 
+def test_many_labels_have_averages_a_table_by_label_and_curves(tmp_path: Path) -> None:
+    rng = np.random.default_rng(4)
+    labels = rng.random((90, 3)) < [0.3, 0.5, 0.2]
+    scores = np.clip(0.3 * labels + 0.7 * rng.random((90, 3)), 0, 1)
+    columns = {name: labels[:, i] for i, name in enumerate(CLASSES)}
+    columns |= {f"p_{name}": scores[:, i] for i, name in enumerate(CLASSES)}
+    rows, out = pl.DataFrame(columns), tmp_path / "page.html"
+    rows.write_parquet(tmp_path / "rows.parquet")
+    named = [("--label", f"{name}={name}", "--score", f"{name}=p_{name}") for name in CLASSES]
+    run("report", str(tmp_path / "rows.parquet"), *(word for each in named for word in each),
+        "-o", str(out))  # fmt: skip
+    text = out.read_text(encoding="utf-8")
+    assert "<h1>Predictions of cat, dog, eel</h1>" in text
+    tables = Tables(text).tables
+    decided = scores >= 0.5
+    *numbers, support = precision_recall_fscore_support(labels, decided)
+    assert tables["Labels"] == [
+        ["label", "precision", "recall", "F1", "rows", "predicted"],
+        *(
+            [name, *(f"{each[i]:.4f}" for each in numbers), str(support[i]),
+             str(decided[:, i].sum())]
+            for i, name in enumerate(CLASSES)
+        ),
+    ]  # fmt: skip
+    shown = {row[0]: row[2] for row in tables["Numbers"][1:]}
+    for average in ("macro", "micro", "samples"):
+        want = f1_score(labels, decided, average=average, zero_division=0)
+        assert shown[f"f1(average='{average}')"] == f"{want:.4f}"
+    assert shown["hamming_loss"] == f"{hamming_loss(labels, decided):.4f}"
+    assert shown["roc_auc(average='macro')"] == f"{roc_auc_score(labels, scores):.4f}"
+    pictures = text.partition("<h2>Pictures")[2]
+    assert pictures.count("<svg") == 2
+    areas = roc_auc_score(labels, scores, average=None)
+    assert all(
+        f"{name}: AUC {area:.3f}" in pictures for name, area in zip(CLASSES, areas, strict=True)
+    )
+    assert "Thresholds" not in tables
+
+
 def test_predictions_of_numbers_are_checked(tmp_path: Path) -> None:
     y = np.arange(40) / 7
     frame = pl.DataFrame({"y": y, "a": y, "b": 1.5}).with_columns(
@@ -429,3 +473,17 @@ def test_the_command_writes_the_page(tmp_path: Path) -> None:
     assert ["rows", "", f"{ROWS.height:,}", ""] in tables["Data"]
     # Only the metric that is named, of both models.
     assert [row[:3:2] for row in tables["Numbers"][1:]] == [["mae", "new"], ["mae", "old"]]
+
+
+def test_a_regression_is_answered_by_its_first_metric_with_a_fast_test(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    label = rng.normal(0, 5, 200)
+    rows = pl.DataFrame(
+        {"y": label, "a": label + rng.normal(0, 1, 200), "b": label + rng.normal(0, 3, 200)}
+    )
+    write_report(rows, str(tmp_path / "r.html"), label="y", prediction={"a": "a", "b": "b"})
+    text = (tmp_path / "r.html").read_text(encoding="utf-8")
+    # R2, the first metric, has the bootstrap.
+    assert "b is worse than a by" in text
+    assert "answer by mae" in text
+    assert text.count("<svg") == 5

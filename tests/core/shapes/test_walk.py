@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+import pytrec_eval
 from sklearn.metrics import (
     accuracy_score,
     brier_score_loss,
@@ -23,6 +24,7 @@ from sklearn.metrics import (
     roc_auc_score,
     root_mean_squared_error,
 )
+from sklearn.preprocessing import MultiLabelBinarizer
 
 from tests.shape_walk import WALKS, list_suggested, run_line, walk, write_page
 from tests.shapes import SHAPES
@@ -106,27 +108,17 @@ def _median() -> list[list[float]]:
 
 
 def _run() -> list[list[float]]:
-    run = [line.split() for line in Path("bm25.run").read_text().splitlines()]
-    judged = [line.split() for line in Path("judged.qrels").read_text().splitlines()]
-    relevance = {(q, doc): int(r) for q, _, doc, r in judged}
-    values: dict[int | None, list[float]] = {None: [], 10: []}
-    for query in dict.fromkeys(each[0] for each in run):
-        ranked = {doc: float(score) for q, _, doc, _, score, _ in run if q == query}
-        docs = {*ranked, *(doc for q, doc in relevance if q == query)}
-        gains = [relevance.get((query, doc), 0) for doc in docs]
-        # Far below all others, so that a document that was not retrieved gets no gain at k.
-        ideal = sorted(gains, reverse=True)
-        for k, of in values.items():
-            places = sorted(ranked, key=lambda doc: -ranked[doc])[:k]
-            discounts = 1 / np.log2(np.arange(len(docs)) + 2)
-            dcg = sum(
-                relevance.get((query, doc), 0) * d
-                for doc, d in zip(places, discounts, strict=False)
-            )
-            best = float(np.dot(ideal[:k], discounts[: len(ideal[:k])]))
-            if best:
-                of.append(dcg / best)
-    return [[float(np.mean(each)) for each in values.values()]]
+    qrels: dict[str, dict[str, int]] = {}
+    for query, _, doc, relevance in map(str.split, Path("judged.qrels").read_text().splitlines()):
+        qrels.setdefault(query, {})[doc] = int(relevance)
+    run: dict[str, dict[str, float]] = {}
+    for query, _, doc, _, score, _ in map(str.split, Path("bm25.run").read_text().splitlines()):
+        run.setdefault(query, {})[doc] = float(score)
+    measures = ("ndcg_cut_10", "map", "P_10", "recip_rank")
+    found = pytrec_eval.RelevanceEvaluator(qrels, {*measures}).evaluate(run)
+    # trec_eval counts a query without relevant documents as 0.
+    some = [query for query, judged in qrels.items() if max(judged.values()) > 0]
+    return [[float(np.mean([found[query][name] for query in some])) for name in measures]]
 
 
 def _lists() -> list[list[float]]:
@@ -177,14 +169,19 @@ def _confidence() -> list[list[float]]:
 
 
 def _labels() -> list[list[float]]:
-    rows = pl.read_csv("comments.csv")
-    values: list[float] = []
-    for label in ("insult", "obscene", "toxic"):
-        p = rows[f"{label}_score"]
-        values += [f1_score(rows[label], p >= 0.5), roc_auc_score(rows[label], p)]
+    rows, names = pl.read_csv("comments.csv"), ("insult", "obscene", "toxic")
+    labels = rows.select(names).to_numpy()
+    scores = rows.select(f"{name}_score" for name in names).to_numpy()
+    areas = float(np.mean([roc_auc_score(rows[n], rows[f"{n}_score"]) for n in names]))
     lists = pl.read_parquet("lists.parquet")
-    toxic = (lists[name].list.contains("toxic") for name in ("labels", "predicted"))
-    return [values, [f1_score(*toxic)]]
+    binarizer = MultiLabelBinarizer(classes=names)
+    sets = [binarizer.fit_transform(lists[each].to_list()) for each in ("labels", "predicted")]
+    wanted: list[list[float]] = []
+    for truth, decided, more in ((labels, scores >= 0.5, [areas]), (*sets, [])):
+        by_row = f1_score(truth, decided, average="samples", zero_division=0)
+        # Metrics of all labels, whose class is NULL, come in the order of the request.
+        wanted.append([*f1_score(truth, decided, average=None), by_row, *more])
+    return wanted
 
 
 def _position() -> list[list[float]]:

@@ -1,0 +1,11 @@
+/*
+summary: standard error of R2, linearised for weights
+unbinned: always
+*/
+SELECT
+    slice,
+    SQRT(factor * squares_of_r2) / NULLIF(label_variance, 0) AS stderr,
+    degrees_of_r2 AS degrees,
+    -- The warning limit is 5. The number of rows is divided by 8, so 40 rows reach it.
+    125e-3 * effective_rows AS support
+FROM regression_influences
