@@ -9,30 +9,30 @@ SELECT
     digits.slice,
     digits.label,
     digits.prediction,
-    digits.mass,
+    digits.pair_mass,
     digits.digit,
-    strips.before_1 + SUM(CASE WHEN digits.digit < 1 THEN digits.mass ELSE 0e0 END) OVER (
+    strips.before_1 + SUM(CASE WHEN digits.digit < 1 THEN digits.pair_mass ELSE 0e0 END) OVER (
         PARTITION BY digits.slice, digits.level, digits.block, digits.strip ORDER BY digits.prediction
     ) AS up_1,
-    strips.before_2 + SUM(CASE WHEN digits.digit < 2 THEN digits.mass ELSE 0e0 END) OVER (
+    strips.before_2 + SUM(CASE WHEN digits.digit < 2 THEN digits.pair_mass ELSE 0e0 END) OVER (
         PARTITION BY digits.slice, digits.level, digits.block, digits.strip ORDER BY digits.prediction
     ) AS up_2,
-    strips.before_3 + SUM(CASE WHEN digits.digit < 3 THEN digits.mass ELSE 0e0 END) OVER (
+    strips.before_3 + SUM(CASE WHEN digits.digit < 3 THEN digits.pair_mass ELSE 0e0 END) OVER (
         PARTITION BY digits.slice, digits.level, digits.block, digits.strip ORDER BY digits.prediction
     ) AS up_3,
-    strips.before_4 + SUM(digits.mass) OVER (
+    strips.before_4 + SUM(digits.pair_mass) OVER (
         PARTITION BY digits.slice, digits.level, digits.block, digits.strip ORDER BY digits.prediction
     ) AS up_4,
-    strips.after_1 + SUM(CASE WHEN digits.digit < 1 THEN digits.mass ELSE 0e0 END) OVER (
+    strips.after_1 + SUM(CASE WHEN digits.digit < 1 THEN digits.pair_mass ELSE 0e0 END) OVER (
         PARTITION BY digits.slice, digits.level, digits.block, digits.strip ORDER BY digits.prediction DESC
     ) AS down_1,
-    strips.after_2 + SUM(CASE WHEN digits.digit < 2 THEN digits.mass ELSE 0e0 END) OVER (
+    strips.after_2 + SUM(CASE WHEN digits.digit < 2 THEN digits.pair_mass ELSE 0e0 END) OVER (
         PARTITION BY digits.slice, digits.level, digits.block, digits.strip ORDER BY digits.prediction DESC
     ) AS down_2,
-    strips.after_3 + SUM(CASE WHEN digits.digit < 3 THEN digits.mass ELSE 0e0 END) OVER (
+    strips.after_3 + SUM(CASE WHEN digits.digit < 3 THEN digits.pair_mass ELSE 0e0 END) OVER (
         PARTITION BY digits.slice, digits.level, digits.block, digits.strip ORDER BY digits.prediction DESC
     ) AS down_3,
-    strips.after_4 + SUM(digits.mass) OVER (
+    strips.after_4 + SUM(digits.pair_mass) OVER (
         PARTITION BY digits.slice, digits.level, digits.block, digits.strip ORDER BY digits.prediction DESC
     ) AS down_4
 FROM label_digits AS digits
@@ -56,10 +56,10 @@ JOIN (
             level,
             block,
             strip,
-            SUM(CASE WHEN digit < 1 THEN mass ELSE 0e0 END) AS strip_1,
-            SUM(CASE WHEN digit < 2 THEN mass ELSE 0e0 END) AS strip_2,
-            SUM(CASE WHEN digit < 3 THEN mass ELSE 0e0 END) AS strip_3,
-            SUM(mass) AS strip_4
+            SUM(CASE WHEN digit < 1 THEN pair_mass ELSE 0e0 END) AS strip_1,
+            SUM(CASE WHEN digit < 2 THEN pair_mass ELSE 0e0 END) AS strip_2,
+            SUM(CASE WHEN digit < 3 THEN pair_mass ELSE 0e0 END) AS strip_3,
+            SUM(pair_mass) AS strip_4
         FROM label_digits
         GROUP BY
             slice,

@@ -9,7 +9,7 @@ SELECT
     joint_counts.label,
     joint_counts.prediction,
     joint_counts.strip,
-    joint_counts.mass,
+    CAST(joint_counts.mass AS DOUBLE) AS pair_mass,
     levels.level,
     FLOOR(CAST(places.place AS DOUBLE) / POWER(4e0, levels.level)) AS block,
     FLOOR(CAST(places.place AS DOUBLE) / POWER(4e0, levels.level - 1))

@@ -24,7 +24,7 @@ FROM (
     SELECT
         slice,
         0e0 AS counted,
-        2e0 * mass * CASE WHEN digit = 1 THEN up_1 WHEN digit = 2 THEN up_2 ELSE up_3 END
+        2e0 * pair_mass * CASE WHEN digit = 1 THEN up_1 WHEN digit = 2 THEN up_2 ELSE up_3 END
             AS ordered,
         0e0 AS label_ties,
         0e0 AS prediction_ties,
@@ -54,8 +54,8 @@ FROM (
         0e0 AS counted,
         0e0 AS ordered,
         0e0 AS label_ties,
-        SUM(mass) * SUM(mass) AS prediction_ties,
-        CAST(SUM(mass * mass) AS DOUBLE) AS both_ties,
+        CAST(SUM(mass) AS DOUBLE) * SUM(mass) AS prediction_ties,
+        SUM(CAST(mass AS DOUBLE) * mass) AS both_ties,
         CAST(NULL AS DOUBLE) AS lowest_label,
         CAST(NULL AS DOUBLE) AS highest_label,
         CAST(prediction AS DOUBLE) AS lowest_prediction,

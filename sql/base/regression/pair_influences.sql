@@ -10,7 +10,7 @@ SELECT
     MAX(pairs_of_labels) AS label_pairs,
     MAX(pairs_of_predictions) AS prediction_pairs,
     CAST(SUM(row_count) AS DOUBLE) / NULLIF(GREATEST(SUM(row_count) - 1e0, 0e0), 0)
-        / NULLIF(MAX(weight_of_all) * MAX(weight_of_all), 0) AS factor,
+        / NULLIF(MAX(weight_of_all), 0) / NULLIF(MAX(weight_of_all), 0) AS factor,
     -- Kish's effective number of rows, (sum w)^2 / sum w^2.
     SUM(mass) * (CAST(SUM(mass) AS DOUBLE) / NULLIF(SUM(mass_squares), 0)) AS effective_rows,
     SUM(mass_squares * POWER(influence, 2)) AS squares_of_kendall,
@@ -19,7 +19,7 @@ SELECT
             SUM(mass_squares * (CAST(mass_squares AS DOUBLE) / NULLIF(row_count, 0)) * POWER(influence, 4))
             AS DOUBLE
         ) / NULLIF(POWER(SUM(mass_squares * POWER(influence, 2)), 2), 0)
-            - CAST(SUM(mass_squares) AS DOUBLE) / NULLIF(SUM(mass) * SUM(mass), 0),
+            - CAST(SUM(mass_squares) AS DOUBLE) / NULLIF(SUM(mass), 0) / NULLIF(SUM(mass), 0),
         1e-9
     ), 0) AS degrees_of_kendall
 FROM (

@@ -13,21 +13,21 @@ SELECT
     MAX(concentration_of_all) AS concentration,
     MAX(best_of_all) AS best_concentration,
     CAST(SUM(n_rows) AS DOUBLE) / NULLIF(GREATEST(SUM(n_rows) - 1e0, 0e0), 0)
-        / NULLIF(MAX(weight_of_all) * MAX(weight_of_all), 0) AS factor,
+        / NULLIF(MAX(weight_of_all), 0) / NULLIF(MAX(weight_of_all), 0) AS factor,
     -- Kish's effective number of rows, (sum w)^2 / sum w^2.
     SUM(weight) * (CAST(SUM(weight) AS DOUBLE) / NULLIF(SUM(squares), 0)) AS effective_rows,
     SUM(squares * POWER(of_spearman, 2)) AS squares_of_spearman,
     2e0 / NULLIF(GREATEST(
         CAST(SUM(squares * (CAST(squares AS DOUBLE) / NULLIF(n_rows, 0)) * POWER(of_spearman, 4)) AS DOUBLE)
             / NULLIF(POWER(SUM(squares * POWER(of_spearman, 2)), 2), 0)
-            - CAST(SUM(squares) AS DOUBLE) / NULLIF(SUM(weight) * SUM(weight), 0),
+            - CAST(SUM(squares) AS DOUBLE) / NULLIF(SUM(weight), 0) / NULLIF(SUM(weight), 0),
         1e-9
     ), 0) AS degrees_of_spearman,
     SUM(squares * POWER(of_gini, 2)) AS squares_of_gini,
     2e0 / NULLIF(GREATEST(
         CAST(SUM(squares * (CAST(squares AS DOUBLE) / NULLIF(n_rows, 0)) * POWER(of_gini, 4)) AS DOUBLE)
             / NULLIF(POWER(SUM(squares * POWER(of_gini, 2)), 2), 0)
-            - CAST(SUM(squares) AS DOUBLE) / NULLIF(SUM(weight) * SUM(weight), 0),
+            - CAST(SUM(squares) AS DOUBLE) / NULLIF(SUM(weight), 0) / NULLIF(SUM(weight), 0),
         1e-9
     ), 0) AS degrees_of_gini
 FROM (

@@ -20,70 +20,70 @@ SELECT
     MAX(variance_of_error) AS error_variance,
     MAX(range_of_label) AS label_range,
     CAST(SUM(n_rows) AS DOUBLE) / NULLIF(GREATEST(SUM(n_rows) - 1e0, 0e0), 0)
-        / NULLIF(MAX(weight_of_all) * MAX(weight_of_all), 0) AS factor,
+        / NULLIF(MAX(weight_of_all), 0) / NULLIF(MAX(weight_of_all), 0) AS factor,
     -- Kish's effective number of rows, (sum w)^2 / sum w^2.
     SUM(weight) * (CAST(SUM(weight) AS DOUBLE) / NULLIF(SUM(squares), 0)) AS effective_rows,
     SUM(squares * POWER(of_r2, 2)) AS squares_of_r2,
     2e0 / NULLIF(GREATEST(
         CAST(SUM(squares * (CAST(squares AS DOUBLE) / NULLIF(n_rows, 0)) * POWER(of_r2, 4)) AS DOUBLE)
             / NULLIF(POWER(SUM(squares * POWER(of_r2, 2)), 2), 0)
-            - CAST(SUM(squares) AS DOUBLE) / NULLIF(SUM(weight) * SUM(weight), 0),
+            - CAST(SUM(squares) AS DOUBLE) / NULLIF(SUM(weight), 0) / NULLIF(SUM(weight), 0),
         1e-9
     ), 0) AS degrees_of_r2,
     SUM(squares * POWER(of_explained_variance, 2)) AS squares_of_explained_variance,
     2e0 / NULLIF(GREATEST(
         CAST(SUM(squares * (CAST(squares AS DOUBLE) / NULLIF(n_rows, 0)) * POWER(of_explained_variance, 4)) AS DOUBLE)
             / NULLIF(POWER(SUM(squares * POWER(of_explained_variance, 2)), 2), 0)
-            - CAST(SUM(squares) AS DOUBLE) / NULLIF(SUM(weight) * SUM(weight), 0),
+            - CAST(SUM(squares) AS DOUBLE) / NULLIF(SUM(weight), 0) / NULLIF(SUM(weight), 0),
         1e-9
     ), 0) AS degrees_of_explained_variance,
     SUM(squares * POWER(of_pearson, 2)) AS squares_of_pearson,
     2e0 / NULLIF(GREATEST(
         CAST(SUM(squares * (CAST(squares AS DOUBLE) / NULLIF(n_rows, 0)) * POWER(of_pearson, 4)) AS DOUBLE)
             / NULLIF(POWER(SUM(squares * POWER(of_pearson, 2)), 2), 0)
-            - CAST(SUM(squares) AS DOUBLE) / NULLIF(SUM(weight) * SUM(weight), 0),
+            - CAST(SUM(squares) AS DOUBLE) / NULLIF(SUM(weight), 0) / NULLIF(SUM(weight), 0),
         1e-9
     ), 0) AS degrees_of_pearson,
     SUM(squares * POWER(of_concordance, 2)) AS squares_of_concordance,
     2e0 / NULLIF(GREATEST(
         CAST(SUM(squares * (CAST(squares AS DOUBLE) / NULLIF(n_rows, 0)) * POWER(of_concordance, 4)) AS DOUBLE)
             / NULLIF(POWER(SUM(squares * POWER(of_concordance, 2)), 2), 0)
-            - CAST(SUM(squares) AS DOUBLE) / NULLIF(SUM(weight) * SUM(weight), 0),
+            - CAST(SUM(squares) AS DOUBLE) / NULLIF(SUM(weight), 0) / NULLIF(SUM(weight), 0),
         1e-9
     ), 0) AS degrees_of_concordance,
     SUM(squares * POWER(of_slope, 2)) AS squares_of_slope,
     2e0 / NULLIF(GREATEST(
         CAST(SUM(squares * (CAST(squares AS DOUBLE) / NULLIF(n_rows, 0)) * POWER(of_slope, 4)) AS DOUBLE)
             / NULLIF(POWER(SUM(squares * POWER(of_slope, 2)), 2), 0)
-            - CAST(SUM(squares) AS DOUBLE) / NULLIF(SUM(weight) * SUM(weight), 0),
+            - CAST(SUM(squares) AS DOUBLE) / NULLIF(SUM(weight), 0) / NULLIF(SUM(weight), 0),
         1e-9
     ), 0) AS degrees_of_slope,
     SUM(squares * POWER(of_intercept, 2)) AS squares_of_intercept,
     2e0 / NULLIF(GREATEST(
         CAST(SUM(squares * (CAST(squares AS DOUBLE) / NULLIF(n_rows, 0)) * POWER(of_intercept, 4)) AS DOUBLE)
             / NULLIF(POWER(SUM(squares * POWER(of_intercept, 2)), 2), 0)
-            - CAST(SUM(squares) AS DOUBLE) / NULLIF(SUM(weight) * SUM(weight), 0),
+            - CAST(SUM(squares) AS DOUBLE) / NULLIF(SUM(weight), 0) / NULLIF(SUM(weight), 0),
         1e-9
     ), 0) AS degrees_of_intercept,
     SUM(squares * POWER(of_rmse, 2)) AS squares_of_rmse,
     2e0 / NULLIF(GREATEST(
         CAST(SUM(squares * (CAST(squares AS DOUBLE) / NULLIF(n_rows, 0)) * POWER(of_rmse, 4)) AS DOUBLE)
             / NULLIF(POWER(SUM(squares * POWER(of_rmse, 2)), 2), 0)
-            - CAST(SUM(squares) AS DOUBLE) / NULLIF(SUM(weight) * SUM(weight), 0),
+            - CAST(SUM(squares) AS DOUBLE) / NULLIF(SUM(weight), 0) / NULLIF(SUM(weight), 0),
         1e-9
     ), 0) AS degrees_of_rmse,
     SUM(squares * POWER(of_rmse_by_mean, 2)) AS squares_of_rmse_by_mean,
     2e0 / NULLIF(GREATEST(
         CAST(SUM(squares * (CAST(squares AS DOUBLE) / NULLIF(n_rows, 0)) * POWER(of_rmse_by_mean, 4)) AS DOUBLE)
             / NULLIF(POWER(SUM(squares * POWER(of_rmse_by_mean, 2)), 2), 0)
-            - CAST(SUM(squares) AS DOUBLE) / NULLIF(SUM(weight) * SUM(weight), 0),
+            - CAST(SUM(squares) AS DOUBLE) / NULLIF(SUM(weight), 0) / NULLIF(SUM(weight), 0),
         1e-9
     ), 0) AS degrees_of_rmse_by_mean,
     SUM(squares * POWER(of_rmse_by_std, 2)) AS squares_of_rmse_by_std,
     2e0 / NULLIF(GREATEST(
         CAST(SUM(squares * (CAST(squares AS DOUBLE) / NULLIF(n_rows, 0)) * POWER(of_rmse_by_std, 4)) AS DOUBLE)
             / NULLIF(POWER(SUM(squares * POWER(of_rmse_by_std, 2)), 2), 0)
-            - CAST(SUM(squares) AS DOUBLE) / NULLIF(SUM(weight) * SUM(weight), 0),
+            - CAST(SUM(squares) AS DOUBLE) / NULLIF(SUM(weight), 0) / NULLIF(SUM(weight), 0),
         1e-9
     ), 0) AS degrees_of_rmse_by_std
 FROM (

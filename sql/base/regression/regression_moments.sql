@@ -6,7 +6,8 @@ summary: means, variances and the covariance of labels and predictions; 0 for co
 -- which is 0 except for rounding, is subtracted too (Chan, Golub and LeVeque 1983,
 -- doi:10.1080/00031305.1983.10483115). The rows of a state have a variance each, which is added
 -- (Chan's formula for merged groups). Constant values have a variance of 0 except for rounding, in
--- relation to which 1e-30 of the squared mean is large.
+-- relation to which 1e-30 of the squared mean is large. ELSE holds the variance because DataFusion
+-- takes a column for not NULL where THEN repeats it from the condition.
 SELECT
     slice,
     total,
@@ -16,13 +17,12 @@ SELECT
     mean_error,
     mean_squared_error,
     CASE
-        WHEN raw_label_variance > 1e-30 * mean_label * mean_label THEN raw_label_variance
-        ELSE 0e0
+        WHEN raw_label_variance <= 1e-30 * mean_label * mean_label THEN 0e0
+        ELSE raw_label_variance
     END AS label_variance,
     CASE
-        WHEN raw_prediction_variance > 1e-30 * mean_prediction * mean_prediction
-        THEN raw_prediction_variance
-        ELSE 0e0
+        WHEN raw_prediction_variance <= 1e-30 * mean_prediction * mean_prediction THEN 0e0
+        ELSE raw_prediction_variance
     END AS prediction_variance,
     covariance,
     error_variance,
