@@ -15,7 +15,8 @@ since: 0.2.0
 */
 SELECT
     slice,
-    CAST(SUM(weight * deviation) AS DOUBLE) / NULLIF(SQRT(SUM(weight * variance)), 0) AS value,
+    -- Scores outside 0 .. 1, which are refused later, could have a negative variance.
+    CAST(SUM(weight * deviation) AS DOUBLE) / NULLIF(SQRT(GREATEST(SUM(weight * variance), 0e0)), 0) AS value,
     CASE
         WHEN SUM(weight) = 0 THEN 'total weight is 0'
         WHEN SUM(weight * variance) = 0 THEN 'every probability is 0, 0.5 or 1'
