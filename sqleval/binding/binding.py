@@ -143,8 +143,8 @@ class Binding:
         A checked condition over the source's columns, in which ``s`` is the source.
     common : bool
         Whether a row that lacks the value of one model is left out for all models.
-    stream : bool
-        Whether a statement may read the source only once.
+    reads_once : bool
+        Whether a statement reads the source once: a stream, or many small files.
     period : Period or None
         The key ``period``, if there is one.
     state : Definition or None
@@ -190,7 +190,7 @@ class Binding:
     nulls: Nulls = "error"
     common: bool = False
     labels: Labels | None = None
-    stream: bool = False
+    reads_once: bool = False
     period: Period | None = None
     state: Definition | None = None
     dialect: str = "duckdb"

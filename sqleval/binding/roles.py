@@ -309,7 +309,7 @@ def bind(
         where_columns=read,
         nulls=nulls,
         labels=joined,
-        stream=source.stream,
+        reads_once=source.stream or source.has_small_files,
         is_expected=expected,
         is_inferred=reading.is_inferred,
         is_settled=reading.is_settled,

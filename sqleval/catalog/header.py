@@ -30,6 +30,7 @@ CONDITIONS: Mapping[str, str] = {
     "rows": "the plan works on rows, not on distinct scores",
     "runs": "neighbouring negatives form one unit",
     "thresholded": "the prediction is the score at a threshold",
+    "several_thresholds": "several metrics decide at different thresholds",
     "multiclass": "the task is multi-class",
     "unscored": "the task is multi-class, and classes have no scores",
     "many_labels": "each label of rows of many labels is evaluated by itself",

@@ -17,6 +17,7 @@ from sqleval.compiler import bin_rows
 from sqleval.compiler.bins import Bins, check_file_allows_bins
 from sqleval.compiler.buckets import Buckets
 from sqleval.compiler.classes import CLASS_RELATIONS, write_param_rows
+from sqleval.compiler.conditions import Conditions
 from sqleval.compiler.domain import DomainChecks
 from sqleval.compiler.reducers import write_pooled
 from sqleval.compiler.rewrite import FileText, MetricText, Place, write_file, write_metric
@@ -25,6 +26,7 @@ from sqleval.compiler.scope import Plan, Scope
 from sqleval.compiler.singles import compare_as_singles
 from sqleval.compiler.statement import Cte, Outermost, Statement
 from sqleval.compiler.substitution import Substitution, list_keys
+from sqleval.compiler.thresholds import write_thresholds
 from sqleval.errors import RequestError
 
 _PER_CLASS = (
@@ -124,13 +126,15 @@ class Builder:
         self.relations = relations
         self.catalogue = catalogue
         self.binding = relations.binding
-        self.portable = portable
         self.has_intervals = portable or ci
+        self.conditions = Conditions(
+            self.binding, relations.plan, relations.dialect, relations.buckets,
+            portable=portable, ci=ci,
+        )  # fmt: skip
         self.ctes: dict[str, Cte] = {}
         self.params: dict[str, Value] = {}
         self._placed: dict[object, str] = {}
         self._row_values = RowValues()
-        self._conditions: dict[object, frozenset[str]] = {}
         #: The columns of each row-level step that other files read.
         self._columns_used: dict[str, set[str]] = {}
 
@@ -142,40 +146,15 @@ class Builder:
 
     def list_conditions(self, scope: Scope) -> frozenset[str]:
         """Return the conditions of twins that hold in a scope."""
-        supplied = frozenset(each.supply.twin for each in scope.substitutions) - {""}
-        # A metric's own threshold replaces that of each model.
-        cut = "prediction" not in self.binding.role
-        cut |= bool(self.binding.thresholds) and "threshold" in scope.values
-        key = (supplied, scope.runs, cut)
-        if key not in self._conditions:
-            self._conditions[key] = self._find_conditions(*key)
-        return self._conditions[key]
-
-    def _find_conditions(self, supplied: frozenset[str], runs: bool, cut: bool) -> frozenset[str]:
-        buckets, binding = self.relations.buckets, self.binding
-        has_rows, several = self.relations.plan == "rows", binding.has_several_classes
-        holds = {
-            "unweighted": has_rows and not (binding.has_fractions or binding.has_counts),
-            "bucketed": buckets is not None,
-            "intervals": self.has_intervals,
-            "binned": self.bins is not None,
-            "multiclass": several and not supplied,
-            "unscored": several and not binding.classes,
-            "many_labels": binding.many is not None,
-            "thresholded": binding.has_two_classes and cut,
-        }
-        conditions = {self.relations.dialect, *supplied, *(name for name in holds if holds[name])}
-        # Twins that compute standard errors from rows exist only for these two conditions.
-        takes_rows = not self.has_intervals or {"duckdb", "unweighted"} <= conditions
-        takes_rows = has_rows and takes_rows and not self.portable
-        if takes_rows and not (buckets and buckets.has_ties):
-            conditions |= {"rows", "runs"} if runs else {"rows"}
-        return frozenset(conditions)
+        return self.conditions.list_for(scope)
 
     def resolve(self, name: str, scope: Scope, *, twin: bool = True) -> Relation | None:
         """Return the file for ``name`` with the most conditions, all of which hold in the scope."""
         relation = self.catalogue.choose(name, self.list_conditions(scope), twin=twin)
-        return relation and compare_as_singles(relation, self.binding, scope.values)
+        if relation is None:
+            return None
+        relation = write_thresholds(relation, self.conditions.thresholds)
+        return compare_as_singles(relation, self.binding, scope.values)
 
     def list_parameters(self, scope: Scope, relation: Relation) -> Mapping[str, Param]:
         """Return the parameters of a relation and of the steps that it reads in this scope."""
@@ -277,12 +256,13 @@ class Builder:
                 self._columns_used.setdefault(read, set()).update(columns)
         tables: dict[str, str] = {}
         keys, renamed = self.keys(scope.substitutions), dict[str, str]()
+        below = scope.read_by(relation)
         for read in relation.reads:
-            step = self.resolve(read, scope) if self.bins is None else None
+            step = self.resolve(read, below) if self.bins is None else None
             if step is not None and has_row_value(step):
-                tables[read], renamed = self._place_row_values(step, scope)
+                tables[read], renamed = self._place_row_values(step, below)
             else:
-                tables[read] = self.place(read, scope)
+                tables[read] = self.place(read, below)
         for name in relation.tables:
             tables[name] = self.place_table(name, relation.params[name], scope.values)
         names = {LEVEL: LEVEL} | {

@@ -70,14 +70,14 @@ class RowRelations(InputRelations):
         """Write the source, an empty CTE for its audit, and ``predictions``."""
         binding, bins = self.binding, self._bins
         # With groups and most bins, only one relation reads the rows.
-        once = binding.stream or bool(binding.labels)
+        once = binding.reads_once or bool(binding.labels)
         is_grouped = self.plan == "groups" or (bins is not None and bins.tolerance is None)
         is_by_position = binding.labels is not None and binding.labels.is_by_position
         once = once and (not is_grouped or binding.has_values or is_by_position)
         hint = "MATERIALIZED" if once else "NOT MATERIALIZED"
         for name, sql in rows.write_source(binding, predicate).items():
             # The rows of a ranking are read twice: for its lists, and for the items of each.
-            again = name == "_rows" and not binding.stream
+            again = name == "_rows" and not binding.reads_once
             builder.add_cte(name, sql, "NOT MATERIALIZED" if again else hint)
         if binding.is_numbered:
             named = builder.ctes.pop("_source")

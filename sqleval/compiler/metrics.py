@@ -1,6 +1,6 @@
 """Compiles metrics over a bound input into one statement."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import get_args
@@ -10,6 +10,7 @@ from sqleval.catalog import graph
 from sqleval.catalog.contract import Relation, list_interval_columns
 from sqleval.catalog.parameters import LEVEL
 from sqleval.catalog.request import Request
+from sqleval.common.sql_text import Value
 from sqleval.compiler import metric_rows, requirements
 from sqleval.compiler.bins import Bins
 from sqleval.compiler.buckets import Buckets
@@ -21,6 +22,7 @@ from sqleval.compiler.rewrite import MetricText, is_plain
 from sqleval.compiler.scope import Plan, Scope
 from sqleval.compiler.state_rows import create_relations
 from sqleval.compiler.statement import Cte, Statement
+from sqleval.compiler.thresholds import DECISION_COUNTS, THRESHOLD
 from sqleval.errors import RequestError
 
 
@@ -53,6 +55,16 @@ def _choose_twins(builder: Builder, requests: Iterable[Request]) -> set[Request]
         if not any(steps & closures[other] for other in others if other != request):
             taken.add(request)
     return taken
+
+
+def _list_thresholds(builder: Builder, requests: Iterable[Request]) -> Iterator[Value]:
+    """Yield the threshold of each metric that reads the counts of decisions."""
+    for request in requests:
+        scope = requirements.create_scope(request, builder)
+        if DECISION_COUNTS in _list_steps(builder, request.name, scope):
+            declared = builder.list_parameters(scope, request.relation)
+            if THRESHOLD in declared:
+                yield scope.values.get(THRESHOLD, declared[THRESHOLD].default)
 
 
 _FILLED = ("value", "note")
@@ -166,6 +178,7 @@ def write_metrics(
             has_parts=ci_method == "parts",
             is_plain=ci_method == "delong",
         )
+    builder.conditions.share_thresholds(_list_thresholds(builder, requests))
     metrics = _Metrics(builder, builder.has_intervals)
     twins = _choose_twins(builder, requests)
     checks = DomainChecks()

@@ -8,6 +8,7 @@ from sqleval.common.sql_text import Value
 from sqleval.compiler.bins import Bins
 from sqleval.compiler.buckets import Buckets
 from sqleval.compiler.substitution import Substitution, remove_supplied
+from sqleval.compiler.thresholds import THRESHOLD
 
 #: The units of a statement: ``rows``; ``numbered`` (rows whose slice keys are replaced by one
 #: integer id); ``groups`` (distinct scores); score bins; or, on engines of several machines, rows
@@ -33,5 +34,12 @@ class Scope(NamedTuple):
     runs: bool = False
 
     def below(self, relation: Relation) -> "Scope":
-        """Return the scope of the files that a file reads; a twin may supply a substitution."""
+        """Return the scope of a file; a twin may supply a substitution."""
         return self._replace(substitutions=remove_supplied(self.substitutions, relation.when))
+
+    def read_by(self, relation: Relation) -> "Scope":
+        """Return the scope of the files that a file reads; a twin may share them."""
+        if "several_thresholds" not in relation.when:
+            return self
+        values = {name: value for name, value in self.values.items() if name != THRESHOLD}
+        return self._replace(values=values)
