@@ -194,15 +194,22 @@ def check_file_allows_bins(
 
 def check_binding_allows_bins(binding: Binding) -> None:
     """Raise `RequestError` if the input cannot be binned."""
+    if (obstacle := find_obstacle(binding)) is not None:
+        raise RequestError(obstacle)
+
+
+def find_obstacle(binding: Binding) -> str | None:
+    """Return why the input cannot be binned; None if it can."""
     if binding.many is not None:
-        raise RequestError("bins=, tolerance= and states do not go with many labels")
+        return "bins=, tolerance= and states do not go with many labels"
     if not binding.has_two_classes or "score" not in binding.role:
-        raise RequestError("bins= is for the scores of two classes: give score=")
+        return "bins= is for the scores of two classes: give score="
     if binding.is_expected:
-        raise RequestError("bins= is for labelled rows: with expected= a row counts in parts")
+        return "bins= is for labelled rows: with expected= a row counts in parts"
     if binding.over:
-        raise RequestError("bins= is for one set of rows, and over= tells several apart")
+        return "bins= is for one set of rows, and over= tells several apart"
     if binding.has_counts:
-        raise RequestError("bins= is for rows, and counts= are given")
+        return "bins= is for rows, and counts= are given"
     if (lost := find_unsupported(binding.further)) is not None:
-        raise RequestError(f"bins= does not keep the values of {lost}=: leave it out")
+        return f"bins= does not keep the values of {lost}=: leave it out"
+    return None

@@ -12,10 +12,11 @@ from sqleval.catalog import request
 from sqleval.catalog.catalogue import Catalogue, builtin
 from sqleval.catalog.chart import Chart, read_chart
 from sqleval.catalog.contract import Relation
+from sqleval.compiler.bins import Bins, find_obstacle
 from sqleval.curves.bands import ENDS
 from sqleval.errors import RequestError
 from sqleval.frontend.bound import Bound
-from sqleval.frontend.curves import confusion
+from sqleval.frontend.curves import confusion, evaluate_curve
 from sqleval.frontend.curves import curve as list_points
 from sqleval.frontend.evaluations import evaluate
 from sqleval.frontend.plan import BITS_OF_CURVES
@@ -81,8 +82,8 @@ def collect_points(bound: Bound, curve: str, params: Mapping[str, Any]) -> pl.Da
     """Return the points of a curve for its picture.
 
     If there may be more scores than a picture can show, return only the exact points at the lowest
-    score of each bin, unless the picture would show gaps between them. All points would need a sort
-    of all scores, and the memory for it.
+    score of each bin. Neighbouring points are at most one column of the picture apart, unless rows
+    have equal scores. All points would need a sort of all scores, and the memory for it.
 
     Parameters
     ----------
@@ -93,27 +94,17 @@ def collect_points(bound: Bound, curve: str, params: Mapping[str, Any]) -> pl.Da
     params : mapping
         Its parameters.
     """
-    lazy = list_points(bound, curve, **params)
     source, binding = bound.source, bound.binding
     is_readable_twice = binding.state is None and not source.once
-    may_be_dense = source.is_large and not bound.engine.is_distributed and binding.has_two_classes
-    if is_readable_twice and may_be_dense and not binding.is_expected and "bins" not in params:
-        chosen = request.parse_curve(curve, params, bound.binding.task, bound.catalogue)
+    may_be_dense = source.is_large and not bound.engine.is_distributed
+    if is_readable_twice and may_be_dense and "bins" not in params and not find_obstacle(binding):
+        chosen = request.parse_curve(curve, params, binding.task, bound.catalogue)
         chart = find_chart(chosen.relation, bound.catalogue)
         is_line = chart.draw == "line" and not chart.points
         if is_line and chosen.depends_on("score_counts"):
-            points = list_points(bound, curve, bins=BITS_OF_CURVES, **params).collect()
-            if _is_dense(points, chart.x[0], chosen.relation.columns):
-                return points
-    return lazy.collect()
-
-
-def _is_dense(points: pl.DataFrame, x: str, columns: Sequence[str]) -> bool:
-    """Return whether neighbouring points are at most one column of the picture apart."""
-    keys = [name for name in points.columns if name not in columns]
-    step = pl.col(x).diff().abs()
-    largest = points.select((step.over(keys) if keys else step).max()).item()
-    return largest is None or largest <= 1 / COLUMNS
+            bins = Bins(BITS_OF_CURVES, tolerance=1 / COLUMNS, bounds=("share",))
+            return evaluate_curve(bound, chosen, bins).collect()
+    return list_points(bound, curve, **params).collect()
 
 
 def _collect_facts(
