@@ -20,7 +20,7 @@ import polars as pl
 import sqleval
 from sqleval.catalog import builtin
 from sqleval.catalog.intervals import REASONS
-from sqleval.catalog.listing import group_by_task
+from sqleval.catalog.listing import find_cost, group_by_task
 from sqleval.catalog.roles import ROLES, VALUES
 from sqleval.checking.table import CLASS_CHECKS, CURVE_CHECKS, METRIC_CHECKS
 from sqleval.cli.inspection import write_findings
@@ -107,8 +107,9 @@ def _formulas() -> str:
         place = f"{relation.family}/{relation.path.name}"
         reasons = "; ".join(dict.fromkeys(relation.notes))
         formula = _escaped(relation.header["formula"])
-        rows.append((f"`{relation.name}`", formula, reasons, f"[{place}](../../sql/{place})"))
-    return _table(["name", "formula", "NULL, with this note", "file"], rows)
+        file, cost = f"[{place}](../../sql/{place})", find_cost(relation, builtin())
+        rows.append((f"`{relation.name}`", formula, reasons, cost, file))
+    return _table(["name", "formula", "NULL, with this note", "cost", "file"], rows)
 
 
 def _files() -> str:

@@ -9,6 +9,7 @@ aliases: [kendalltau, kendall_tau, tau_b]
 task: regression
 weights: frequency
 unbinned: always
+cost: n log^2 n
 since: 0.2.0
 */
 SELECT

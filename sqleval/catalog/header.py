@@ -90,7 +90,7 @@ _VALUES = {
     "bound": BOUNDS,
     "interval": tuple(INTERVALS),
     "units": ("runs",),
-    "cost": ("quadratic",),
+    "cost": ("n^2", "n log^2 n"),
     "test": TESTS,
     "expectation": EXPECTATIONS,
     "domain": ("score: 0 .. 1",),

@@ -5,6 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from sqlglot import exp
+
 from sqleval.catalog.catalogue import Catalogue, builtin
 from sqleval.catalog.contract import Relation
 from sqleval.catalog.intervals import name_interval
@@ -34,10 +36,29 @@ def describe(relation: Relation, catalogue: Catalogue | None = None) -> dict[str
         "reference": header.get("reference"),
         "aliases": ", ".join(header.get("aliases") or ()),
         "same_as": header.get("same_as"),
-        "cost": header.get("cost"),
+        "cost": find_cost(relation, catalogue),
         "since": header.get("since"),
         "needs": ", ".join(catalogue.closure(relation.name)) or "predictions",
     }
+
+
+def find_cost(relation: Relation, catalogue: Catalogue) -> str:
+    """Return how the time grows with the rows: ``n``, ``n log n`` if they are sorted, or more.
+
+    A file that grows faster says so in its header.
+    """
+    if "cost" in relation.header:
+        return str(relation.header["cost"])
+    files = {**catalogue.closure(relation.name), relation.name: relation}.values()
+    return "n log n" if any(map(_sorts_rows, files)) else "n"
+
+
+def _sorts_rows(relation: Relation) -> bool:
+    """Whether a file has an ordered window over more than one row for each class."""
+    windows = relation.query.find_all(exp.Window)
+    return not relation.name.startswith("class_") and any(
+        each.args.get("order") for each in windows
+    )
 
 
 def describe_interval(relation: Relation, catalogue: Catalogue) -> str | None:

@@ -13,6 +13,7 @@ import sqleval
 from sqleval import LoadError, RequestError
 from sqleval.catalog import CONTRACT, Catalogue, Relation, builtin, find_sql_folder, request
 from sqleval.catalog.contract import read_file
+from sqleval.catalog.listing import find_cost
 from sqleval.catalog.parameters import Param
 from tests.support.tried import check_tried
 
@@ -597,3 +598,15 @@ def test_the_list_of_metrics_shows_itself() -> None:
         line.split(maxsplit=1) for line in lines
     ]
     assert "<td style=text-align:left>roc_auc</td>" in listed._repr_html_()
+
+
+@pytest.mark.parametrize(
+    ("name", "cost"),
+    {
+        "precision": "n", "log_loss": "n", "r2": "n", "cohen_kappa": "n", "matthews_corrcoef": "n",
+        "roc_auc": "n log n", "ndcg": "n log n", "median_absolute_error": "n log n",
+        "kendall": "n log^2 n", "roc_auc_pairs": "n^2",
+    }.items(),
+)  # fmt: skip
+def test_the_cost_says_how_the_time_grows_with_the_rows(name: str, cost: str) -> None:
+    assert find_cost(builtin().get(name), builtin()) == cost

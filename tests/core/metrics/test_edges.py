@@ -57,6 +57,23 @@ def test_products_of_large_counts() -> None:
     assert value(rows, "roc_auc_pairs", **roles) == 0.75
 
 
+def test_pairs_of_many_rows_are_compared_only_if_asked() -> None:
+    rng = np.random.default_rng(58)
+    sizes = {"few": 80, "many": 120}
+    rows = pl.DataFrame({"g": [name for name, size in sizes.items() for _ in range(size)]})
+    rows = rows.with_columns(y=rng.integers(0, 2, 200), p=rng.random(200).round(1))
+    bound = sqleval.scan(rows, label="y", score="p", by="g")
+    few, many = bound.evaluate("roc_auc_pairs(max_rows=100)").collect().iter_rows(named=True)
+    want = bound.evaluate("roc_auc").collect()["value"].to_list()
+    assert few["value"] == pytest.approx(want[0], rel=1e-14)
+    assert many["value"] is None
+    assert many["note"] == "more rows than max_rows=; roc_auc has the same value"
+    asked = bound.evaluate("roc_auc_pairs(max_rows=120)").collect()["value"].to_list()
+    assert asked == pytest.approx(want, rel=1e-14)
+    large = sqleval.scan(pl.concat([rows] * 501), label="y", score="p")
+    assert large.evaluate("roc_auc_pairs").collect()["value"].to_list() == [None]
+
+
 def test_a_precision_that_is_reached_but_for_rounding() -> None:
     # Three of ten rows, of weight 0.7 each: the sums give 0.29999999999999993.
     rows = pl.DataFrame({"y": [1] * 3 + [0] * 7, "p": [0.5] * 10, "w": [0.7] * 10})

@@ -29,6 +29,26 @@ def test_the_points_are_exact_and_close_to_each_other(curve: str) -> None:
     assert steps.max() <= 1 / COLUMNS  # type: ignore[operator]
 
 
+@pytest.mark.parametrize("curve", X)
+def test_many_equal_scores_are_one_step_and_not_a_reason_for_all_points(curve: str) -> None:
+    rows = ROWS.with_columns(p=(1.1 * pl.col("p")).clip(upper_bound=1.0))
+    bound = sqleval.scan(rows, label="y", score="p")
+    points, exact = collect_points(bound, curve, {}), bound.curve(curve).collect()
+    assert points.height < exact.height / 10
+    same = exact.join(points.select("threshold"), on="threshold", how="semi")
+    assert_frame_equal(same.filter(same.is_duplicated().not_()), points, rel_tol=1e-12)
+    # Only the step of the equal scores is larger than a column.
+    steps = points[X[curve]].diff().abs()
+    assert steps.filter(steps > 1 / COLUMNS).len() == 1
+
+
+@pytest.mark.parametrize("roles", [{"counts": "n"}, {"over": "g"}], ids=str)
+def test_inputs_that_bins_do_not_take_are_drawn_from_all_points(roles: dict[str, str]) -> None:
+    rows = ROWS.with_columns(n=pl.lit(2), g=pl.int_range(SIZE) % 2)
+    bound = sqleval.scan(rows, label="y", score="p", **roles)
+    assert collect_points(bound, "roc", {}).equals(bound.curve("roc").collect())
+
+
 def test_heavy_bins_and_small_slices_have_all_points() -> None:
     bound = sqleval.scan(HEAVY, label="y", score="p")
     assert collect_points(bound, "roc", {}).equals(bound.curve("roc").collect())

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import polars as pl
 import pytest
 from sklearn.metrics import roc_auc_score
@@ -287,3 +288,20 @@ def test_a_file_that_appears_after_the_scan_is_refused(
     with pytest.raises(SourceError, match=r"'a\.parquet' is new since '.*' was opened; open it"):
         bound.evaluate("roc_auc").collect()
     assert sqleval.scan(source, label="y", score="p").evaluate("roc_auc").collect()["n"][0] == 4
+
+
+def test_many_small_files_are_read_once(tmp_path: Path) -> None:
+    rows = pl.DataFrame({"y": [0, 1] * 300, "p": [i / 600 for i in range(600)]})
+    for i in range(30):
+        rows.slice(20 * i, 20).write_parquet(tmp_path / f"{i:02}.parquet")
+    rows.write_parquet(tmp_path / "whole.parquet")
+    small = sqleval.scan(str(tmp_path / "[0-9]*.parquet"), label="y", score="p")
+    whole = sqleval.scan(str(tmp_path / "whole.parquet"), label="y", score="p")
+    metrics = ["roc_auc", "log_loss", "precision"]
+
+    def count_scans(bound: sqleval.Predictions) -> int:
+        plan = duckdb.sql(f"EXPLAIN {bound.sql(metrics)}").fetchall()
+        return sum(text.count("READ_PARQUET") for _, text in plan)
+
+    assert count_scans(small) == 1 < count_scans(whole)
+    assert_frame_equal(small.evaluate(metrics).collect(), whole.evaluate(metrics).collect())
