@@ -18,6 +18,7 @@ from sqleval.compiler.intervals import (
     is_rounded,
     read_range,
 )
+from sqleval.compiler.joined import Branch, write_join, write_joined, write_union
 from sqleval.compiler.placed import (
     PlacedMetric,
     list_hidden,
@@ -173,28 +174,37 @@ class Layout(NamedTuple):
     """The columns of a statement besides the slice keys and `COLUMNS`.
 
     These are ``class``, the note for scores that are all in 0 .. 1, and hidden columns from which
-    intervals and tests are computed.
+    intervals and tests are computed. ``homes`` has the name of each relation that is joined.
     """
 
     class_keys: tuple[str, ...]
     has_remarks: bool
     hidden: tuple[str, ...]
+    homes: dict[str, str] | None
+
+    def find_home(self, cte: str) -> str:
+        """Return the name of a metric's relation in the results; ``r`` if each is read alone."""
+        if self.homes is None:
+            return "r"
+        return self.homes.setdefault(cte, f"r{len(self.homes) + 1}")
 
 
 def _write_metric(
     builder: Builder, placed: PlacedMetric, level: Level | None, ordinal: int, layout: Layout
-) -> str:
+) -> Branch:
+    """Return the columns of a metric, and the relations from which they are read."""
     request, binding = placed.request, builder.binding
     cte, columns = _fold_substitutions(builder, placed, level is not None)
     if level is not None and binding.is_weighted:
         cte, columns = weights.place_effective_trials(builder.add_cte, cte, columns)
-    at = {name: f"r.{column}" for name, column in columns.items()}
+    home = layout.find_home(cte)
+    at = {name: f"{home}.{column}" for name, column in columns.items()}
     bounds = write_bounds(builder, placed, at, level)
     is_pooled = bool(binding.over) and not averages_folds(request, binding)
     folds = _place_folds(builder) if is_pooled else None
     items = {key: f"a.{key}" for key in binding.keys}
     if layout.class_keys:
-        of_class = "r.class" if binding.many is None else f"r.{LABELS.supply.keys[0]}"
+        of_class = f"{home}.{'class' if binding.many is None else LABELS.supply.keys[0]}"
         is_listed = request.average == PER_CLASS
         items["class"] = of_class if is_listed else _write_no_class(builder)
     items |= {
@@ -216,18 +226,10 @@ def _write_metric(
         items["better"] = "-1" if request.header["direction"] == "higher" else "1"
     # A join is computed once, a subquery for each end of each metric.
     margin = "_margin" if "m.margin" in bounds.low + bounds.high else None
-    joins = [_write_join(binding.keys, cte, "r", is_outer=request.average == PER_CLASS)]
+    joins = [write_join(binding.keys, cte, home, is_outer=request.average == PER_CLASS)]
     for relation, name in ((margin, "m"), (folds, "f")):
-        joins += [_write_join(binding.keys, relation, name)] if relation else []
-    return select(items, "\n".join(["FROM _audit AS a", *joins]))
-
-
-def _write_join(keys: Sequence[str], cte: str, name: str, *, is_outer: bool = False) -> str:
-    """Return the join of the audit with a relation of one row per slice."""
-    if keys:
-        return f"LEFT JOIN {cte} AS {name} ON {write_key_equality('a', name, keys)}"
-    # Without rows there is no class.
-    return f"LEFT JOIN {cte} AS {name} ON 1 = 1" if is_outer else f"CROSS JOIN {cte} AS {name}"
+        joins += [write_join(binding.keys, relation, name)] if relation else []
+    return Branch(items, tuple(joins))
 
 
 def _write_value(builder: Builder, placed: PlacedMetric, value: str) -> str:
@@ -367,10 +369,14 @@ def build_statement(
     binding = builder.binding
     _place_margin(builder, placed)
     class_keys = ("class",) if has_class_column([each.request for each in placed]) else ()
-    layout = Layout(class_keys, checks.has_remarks, list_hidden(level))
+    # DuckDB computes a relation once for all places that read it. A metric of each class has
+    # several rows per slice.
+    is_joined = len(placed) > 1 and not class_keys and builder.relations.dialect != "duckdb"
+    homes = dict[str, str]() if is_joined else None
+    layout = Layout(class_keys, checks.has_remarks, list_hidden(level), homes)
     branches = [_write_metric(builder, each, level, i, layout) for i, each in enumerate(placed)]
     domain = builder.relations.place_audit(builder, checks)
-    rows = "\nUNION ALL\n".join(branches)
+    rows = write_joined(builder, branches) if is_joined else write_union(branches)
     if "role" in binding.role:
         builder.add_cte("_by_role", rows)
         names = [*binding.keys, *layout.class_keys, "ordinal", *COLUMNS, "guard", *layout.hidden]

@@ -23,6 +23,7 @@ _WORDS = {
     "_audit": "how many rows are used, and how many break a rule",
     "predictions": "the usable rows",
     "_problems": "the error or notice that follows from the audit",
+    "_joined": "a row per slice with the columns of all metrics",
     "_results": "a row per metric and slice",
 }
 
