@@ -43,7 +43,6 @@ from sqleval.errors import (
 if TYPE_CHECKING or not _is_command:
     with pause_garbage_collector("sqleval.frontend.namespaces"):
         import_module("sqleval.frontend.namespaces")
-        from sqleval.frontend.scan import scan
 
 if TYPE_CHECKING:
     from sqleval.catalog.listing import metrics
@@ -52,6 +51,7 @@ if TYPE_CHECKING:
     from sqleval.frontend.arrays import compare, evaluate
     from sqleval.frontend.from_state import from_state
     from sqleval.frontend.predictions import Predictions
+    from sqleval.frontend.scan import scan
     from sqleval.inspection.inspect import inspect
     from sqleval.selection.bootstrap import bootstrap_632
     from sqleval.selection.choose import select
@@ -114,7 +114,9 @@ def __getattr__(name: str) -> Any:
         distribution = import_module("sqleval.common.imports").DISTRIBUTION
         return import_module("importlib.metadata").version(distribution)
     if name in _HOMES:
-        return getattr(import_module(f"sqleval.{_HOMES[name]}"), name)
+        home = f"sqleval.{_HOMES[name]}"
+        with pause_garbage_collector(home):
+            return getattr(import_module(home), name)
     raise AttributeError(f"module 'sqleval' has no attribute {name!r}")
 
 

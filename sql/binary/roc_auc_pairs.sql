@@ -17,7 +17,7 @@ SELECT
     slice,
     CAST(SUM(won) AS DOUBLE) / NULLIF(SUM(pairs), 0) AS value,
     CASE
-        WHEN SUM(n) > $max_rows THEN 'more rows than max_rows=; roc_auc has the same value'
+        WHEN SUM(n) > $max_rows THEN 'more rows than max_rows= (roc_auc has the same value)'
         WHEN COALESCE(SUM(positives), 0) = 0 THEN 'no positive labels'
         WHEN SUM(negatives) = 0 THEN 'no negative labels'
     END AS note

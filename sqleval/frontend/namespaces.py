@@ -8,10 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from sqleval.frontend.scan import scan
-
 if TYPE_CHECKING:
     from sqleval.frontend.evaluations import Metrics
+    from sqleval.frontend.predictions import Predictions
+
+
+def _scan(frame: pl.LazyFrame | pl.DataFrame, roles: Mapping[str, Any]) -> Predictions:
+    from sqleval.frontend.scan import scan  # late: `import sqleval` needs no parser of SQL
+
+    return scan(frame, **roles)
 
 
 @pl.api.register_lazyframe_namespace("sqleval")
@@ -46,7 +51,7 @@ class LazyFrameNamespace:
         >>> lf.sqleval.evaluate("roc_auc", label="y", score="p").collect()["value"].item()
         0.75
         """
-        return scan(self._frame, **roles).evaluate(
+        return _scan(self._frame, roles).evaluate(
             metrics, ci=ci, ci_method=ci_method, replicates=replicates, seed=seed, cluster=cluster,
             bins=bins, tolerance=tolerance, min_rows=min_rows, gap=gap, worst_first=worst_first,
         )  # fmt: skip
@@ -69,13 +74,13 @@ class LazyFrameNamespace:
         >>> found.collect()["difference"].item()
         0.25
         """
-        return scan(self._frame, **roles).compare(metrics, **(options or {}))
+        return _scan(self._frame, roles).compare(metrics, **(options or {}))
 
     def curve(
         self, name: str, *, params: Mapping[str, Any] | None = None, **roles: Any
     ) -> pl.LazyFrame:
         """Return a curve of this frame; ``roles`` are arguments of `scan`."""
-        return scan(self._frame, **roles).curve(name, **(params or {}))
+        return _scan(self._frame, roles).curve(name, **(params or {}))
 
     def plot(
         self,
@@ -86,15 +91,15 @@ class LazyFrameNamespace:
         **roles: Any,
     ) -> Any:
         """Draw a curve of this frame; ``roles`` are arguments of `scan`."""
-        return scan(self._frame, **roles).plot(curve, output, **(params or {}))
+        return _scan(self._frame, roles).plot(curve, output, **(params or {}))
 
     def confusion(self, **roles: Any) -> pl.LazyFrame:
         """Return the confusion table of this frame; ``roles`` are arguments of `scan`."""
-        return scan(self._frame, **roles).confusion()
+        return _scan(self._frame, roles).confusion()
 
     def sql(self, metrics: Metrics = None, *, ci: float | None = None, **roles: Any) -> str:
         """Return the statement that `evaluate` runs; ``roles`` are arguments of `scan`."""
-        return scan(self._frame, **roles).sql(metrics, ci=ci)
+        return _scan(self._frame, roles).sql(metrics, ci=ci)
 
 
 @pl.api.register_dataframe_namespace("sqleval")

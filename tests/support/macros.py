@@ -39,7 +39,7 @@ GIVEN: dict[str, Any] = {
     "weights": "linear", "z": 1.0, "reach": 2.0, "norm": "l2", "q": 0.3, "features": 3,
     "alpha": 0.2, "power": 1.5, "delta": 0.5, "normalization": "std",
     "min_relevance": 2.0, "gain": "exponential", "p": 0.6, "largest": 3, "map.normalize": "k",
-    "confusion_shares.normalize": "true",
+    "confusion_shares.normalize": "true", "max_rows": 40,
 }  # fmt: skip
 #: Costs of predicting one class for another.
 COSTS = {

@@ -542,6 +542,13 @@ def test_help_starts_no_engine(arguments: list[str]) -> None:
     assert not packages & {"duckdb", "_duckdb", "polars", "pyarrow", "pandas", "numpy"}
 
 
+def test_the_import_starts_neither_an_engine_nor_a_parser() -> None:
+    late = {"duckdb", "pyarrow", "sqlglot", "yaml"}
+    code = f"import sqleval, sys; print(*sorted({late} & {{*sys.modules}}))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "\n"
+
+
 def test_an_alias_is_the_name_of_one_file() -> None:
     catalogue = builtin()
     assert {"auroc", "sensitivity", "ppv", "mcc", "ece", "tpr"} <= catalogue.aliases.keys()

@@ -67,7 +67,7 @@ def test_pairs_of_many_rows_are_compared_only_if_asked() -> None:
     want = bound.evaluate("roc_auc").collect()["value"].to_list()
     assert few["value"] == pytest.approx(want[0], rel=1e-14)
     assert many["value"] is None
-    assert many["note"] == "more rows than max_rows=; roc_auc has the same value"
+    assert many["note"] == "more rows than max_rows= (roc_auc has the same value)"
     asked = bound.evaluate("roc_auc_pairs(max_rows=120)").collect()["value"].to_list()
     assert asked == pytest.approx(want, rel=1e-14)
     large = sqleval.scan(pl.concat([rows] * 501), label="y", score="p")

@@ -365,6 +365,7 @@ RARE: dict[str, tuple[str, dict[str, list[Any]]]] = {
         "logistic_calibration_slope",
         {"y": [0, 0, 1, 1], "p": [0.1, 0.2, 0.7, 0.8]},
     ),
+    "roc_auc_pairs": ("roc_auc_pairs(max_rows=1)", {"y": [0, 1], "p": [0.1, 0.2]}),
     "err": ("err(largest=8)", {"q": [1] * 9, "y": [*range(9)], "p": [0.0] * 9}),
     **{
         name: (f"{name}(gain='exponential')", {"q": [1, 1], "y": [2000, 1], "p": [0.1, 0.2]})
