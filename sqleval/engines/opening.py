@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from sqleval.common.imports import import_optional
 from sqleval.engines.base import Engine
 from sqleval.engines.bigquery import BigQuery
+from sqleval.engines.clickhouse import ClickHouse
 from sqleval.engines.connected import Connected
 from sqleval.engines.databricks import Databricks
 from sqleval.engines.postgres import Postgres
@@ -31,6 +32,7 @@ _named: dict[str, Spark] = {}
 _PORT = 15002
 #: The engine of each class of connections, by its module and name.
 _CONNECTIONS: Mapping[tuple[str, str], type[Connected]] = {
+    ("chdb.session.state", "Session"): ClickHouse,
     ("databricks.sql.client", "Connection"): Databricks,
     ("google.cloud.bigquery.client", "Client"): BigQuery,
     ("snowflake.connector.connection", "SnowflakeConnection"): Snowflake,
@@ -39,7 +41,7 @@ _CONNECTIONS: Mapping[tuple[str, str], type[Connected]] = {
 _ACCEPTED = (
     "duckdb, spark, sail, sc://host:port, postgresql://user@host/database, a SparkSession, an ADBC "
     "connection to PostgreSQL, a connection to Snowflake, Databricks or Trino, a client of "
-    "BigQuery or an Engine"
+    "BigQuery, a session of chdb (ClickHouse) or an Engine"
 )
 
 
@@ -52,8 +54,8 @@ def open_engine(engine: object, source: object = None) -> Engine | None:
         ``spark`` is the session of this process, or a new one with the configuration of
         ``spark-submit``; ``sc://host:port`` is a server of Spark Connect; ``sail`` is a server
         within this process; ``postgresql://user@host/database`` is a database. A connection is
-        one of ADBC to PostgreSQL, one of the clients of Snowflake, Databricks or Trino, or a
-        client of BigQuery.
+        one of ADBC to PostgreSQL, one of the clients of Snowflake, Databricks or Trino, a client
+        of BigQuery, or a session of chdb, which is ClickHouse in this process.
     source : object
         A DataFrame of Spark's is read by its own session.
 

@@ -219,8 +219,9 @@ def scan(
         there. A session of Spark (classic or Connect), ``"spark"``, ``"sc://host:port"`` or
         ``"sail"``; ``"postgresql://user@host/database"`` or an ADBC connection to PostgreSQL; a
         connection of the clients of Snowflake, Databricks or Trino; a
-        ``google.cloud.bigquery.Client``; or an object with the interface of
-        `sqleval.engines.base.Engine`. By default DuckDB, or the session of a Spark DataFrame.
+        ``google.cloud.bigquery.Client``; a ``chdb.session.Session``; or an object with the
+        interface of `sqleval.engines.base.Engine`. By default DuckDB, or the session of a Spark
+        DataFrame.
     **roles
         The columns of further roles, which the table in `sqleval.catalog.roles` lists.
 

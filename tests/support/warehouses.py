@@ -123,10 +123,25 @@ def open_databricks(rows: pl.DataFrame) -> Iterator[Place]:
             yield Place(connection, "preds", service.cancelled)
 
 
+@contextmanager
+def open_clickhouse(rows: pl.DataFrame) -> Iterator[Place]:
+    """ClickHouse itself, in this process by chdb."""
+    from chdb.session import Session
+
+    session = Session()
+    session.query("CREATE DATABASE tests")
+    create, insert = list_statements(rows, "tests.preds", "clickhouse")
+    session.query(f"{create} ENGINE = Memory")
+    session.query(insert)
+    yield Place(session, "tests.preds")
+    session.close()
+
+
 #: The function that opens each warehouse, by the name of its engine.
 PLACES: dict[str, Callable[[pl.DataFrame], AbstractContextManager[Place]]] = {
     "Snowflake": open_snowflake,
     "BigQuery": open_bigquery,
     "Trino": open_trino,
     "Databricks": open_databricks,
+    "ClickHouse": open_clickhouse,
 }
