@@ -318,8 +318,8 @@ def _list_evaluate_overloads(writer: _Writer) -> Iterator[str]:
     of_classes: dict[str, Request] = {}
     for relation in builtin().relations("metric"):
         name = relation.name
-        if relation.tables or relation.header.get("cost"):
-            continue  # it needs a table as an argument, or its time grows with squared rows
+        if relation.tables or relation.header.get("cost") == "n^2":
+            continue  # it needs a table as an argument, or compares all rows with all others
         metric = Request(name)
         if SCORES.task in relation.tasks and trial.has_metric(SCORES, metric):
             of_scores[name] = metric

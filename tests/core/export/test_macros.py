@@ -167,7 +167,8 @@ def evaluate_takes(data: Data) -> set[str]:
     """Return the parameters that ``evaluate`` has for a kind of data."""
     if data.kind == "multiclass":
         return {"beta", "normalize", "cost_fn", "cost_fp", "prior", "weights"}
-    names = {file.name for file in FILES if file.kind == "metric" and "binary" in file.tasks}
+    taken = [file for file in FILES if file.header.get("cost") != "n^2"]
+    names = {file.name for file in taken if file.kind == "metric" and "binary" in file.tasks}
     return {param for name in names for param in list_parameters(name)} & GIVEN.keys()
 
 
