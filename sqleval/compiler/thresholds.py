@@ -15,11 +15,14 @@ DECISION_COUNTS = "decision_counts"
 _REACHED = "reached_thresholds"
 
 
-@lru_cache(maxsize=256)
 def write_thresholds(relation: Relation, thresholds: tuple[float, ...]) -> Relation:
     """Rewrite ``reached_thresholds`` for these thresholds, in ascending order."""
-    if relation.name != _REACHED or not thresholds:
-        return relation
+    is_shared = relation.name == _REACHED and bool(thresholds)
+    return _rewrite(relation, thresholds) if is_shared else relation
+
+
+@lru_cache(maxsize=256)
+def _rewrite(relation: Relation, thresholds: tuple[float, ...]) -> Relation:
     query = relation.query.copy()
     case = query.find(exp.Case)
     assert case is not None
