@@ -4,9 +4,9 @@
     python -m tests.bench --rows 100000000       so many rows alone
     python -m tests.bench --json ratios.json --chart docs/pictures/benchmark.svg
 
-Every process reads the file anew each time; its median time and peak memory are kept. A value
-that differs from scikit-learn's ends the run. Sides without their library are listed and left
-out: pip install -e ".[bench]" has all. Absolute times depend on the machine.
+Every process reads the file anew each time; its median wall and CPU times and its peak memory are
+kept. A value that differs from scikit-learn's ends the run. Sides without their library are listed
+and left out: pip install -e ".[bench]" has all. Absolute times depend on the machine.
 """
 
 import argparse
@@ -57,13 +57,17 @@ def make(path: Path, rows: int, kind: str, slices: int) -> Path:
 def work(side: str, path: str, by: str | None, repeats: int) -> None:
     """Run one side in this process, and print its result."""
     times: list[float] = []
+    cpu_times: list[float] = []
     value = math.nan
     for _ in range(repeats):
-        start = time.perf_counter()
+        start, cpu_start = time.perf_counter(), time.process_time()
         value = SIDES[side](path, by)
         times.append(time.perf_counter() - start)
+        cpu_times.append(time.process_time() - cpu_start)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(json.dumps({"seconds": statistics.median(times), "peak_mb": peak, "value": value}))
+    seconds, cpu_seconds = statistics.median(times), statistics.median(cpu_times)
+    result = {"seconds": seconds, "cpu_seconds": cpu_seconds, "peak_mb": peak, "value": value}
+    print(json.dumps(result))
 
 
 def measured(side: str, path: Path, by: str | None, repeats: int) -> dict[str, float] | None:
@@ -97,14 +101,16 @@ def compare(
             found[side] = result
     first = next(iter(found.values()))
     exact = found.get("scikit-learn", found.get("sqleval", first))["value"]
-    ours = found.get("sqleval", first)["seconds"]
-    print(f"{rows:,} rows, {kind}, {slices:,} slices")
+    ours = found.get("sqleval", first)
+    print(f"{rows:,} rows, {kind}, {slices:,} slices; seconds, and those of sqleval = 1: wall, CPU")
     for side, result in found.items():
         off = abs(result["value"] - exact)
         if off > TOLERANCES.get(side, 1e-5 if kind == "float32" else 1e-9):
             raise SystemExit(f"{side} says {result['value']!r}, and scikit-learn {exact!r}")
-        times = result["times_sqleval"] = result["seconds"] / ours
-        print(f"  {side:24} {result['seconds']:8.3f} s {result['peak_mb']:7.0f} MB  {times:6.2f}")
+        times = result["times_sqleval"] = result["seconds"] / ours["seconds"]
+        cpu_times = result["cpu_times_sqleval"] = result["cpu_seconds"] / ours["cpu_seconds"]
+        spent = f"{result['seconds']:8.3f} s {result['cpu_seconds']:8.3f} s of CPU"
+        print(f"  {side:24} {spent} {result['peak_mb']:7.0f} MB  {times:6.2f} {cpu_times:6.2f}")
     path.unlink()
     return {"rows": rows, "kind": kind, "slices": slices, "sides": found}
 
