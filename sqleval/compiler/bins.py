@@ -39,9 +39,11 @@ class Bins(NamedTuple):
     places : int
         The number of bins of equal width.
     tolerance : float or None
-        The largest ``high - low`` of a metric; the heaviest bins are split into scores to reach it.
+        The largest ``high - low`` of a metric, or the largest share of a class in a bin; the
+        heaviest bins are split into scores to reach it.
     bounds : tuple of str
-        The measures (of `header.BOUNDS`) that tell which bins are the heaviest.
+        The measures that tell which bins are the heaviest: those of `header.BOUNDS` for a metric,
+        ``share`` for the picture of a curve.
     """
 
     bits: int = 0

@@ -7,6 +7,7 @@ from sqleval.compiler.bins import Bins
 from sqleval.compiler.buckets import Buckets
 from sqleval.compiler.scope import Plan, Scope
 from sqleval.compiler.singles import has_singles
+from sqleval.compiler.thresholds import THRESHOLD
 
 
 class Conditions:
@@ -63,7 +64,7 @@ class Conditions:
         supplied = frozenset(each.supply.twin for each in scope.substitutions) - {""}
         # A metric's own threshold replaces that of each model.
         cut = "prediction" not in self._binding.role
-        cut |= bool(self._binding.thresholds) and "threshold" in scope.values
+        cut |= bool(self._binding.thresholds) and THRESHOLD in scope.values
         key = (supplied, scope.runs, cut)
         if key not in self._listed:
             self._listed[key] = self._find(*key)
