@@ -155,6 +155,8 @@ class Binding:
         Whether there are no labels, and a row of score p counts as p positives and 1 - p negatives.
     is_numbered : bool
         Whether the first of `numbered_keys` is an integer id that replaces these keys.
+    is_sorted : bool
+        Whether ``predictions`` has the slice's number, for the plan ``sorted``.
     is_inferred : bool
         Whether the task follows from values, so that other rows may contradict it.
     is_settled : bool
@@ -164,8 +166,7 @@ class Binding:
     notice : str
         A remark on the task for the user, usually empty.
     problems_by : str
-        The reserved name of a slice key whose values have separate problems. If empty, a problem of
-        some rows makes all results invalid.
+        A slice key whose values have separate problems. If empty, one makes all results invalid.
     """
 
     relation: str
@@ -196,6 +197,7 @@ class Binding:
     dialect: str = "duckdb"
     is_expected: bool = False
     is_numbered: bool = False
+    is_sorted: bool = False
     is_inferred: bool = False
     is_settled: bool = True
     has_probabilities: bool = True
@@ -230,11 +232,11 @@ class Binding:
 
     @property
     def numbered_keys(self) -> tuple[str, ...]:
-        """The slice keys that one integer id may replace: texts, or with sets all columns."""
+        """The slice keys that one integer id may replace: texts; with sets or to sort, all."""
         columns = tuple(zip(self.result_keys, self.by, strict=False))
         if self.sets:
             return (*(key for key, _ in columns), self.set_key)
-        return tuple(key for key, column in columns if column.kind == "text")
+        return tuple(key for key, column in columns if self.is_sorted or column.kind == "text")
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -312,12 +314,8 @@ class Binding:
 
         Their query must be a key of the labels.
         """
-        query = self.role.get("query")
-        return (
-            self.has_queries
-            and query is not None
-            and query.name in (self.labels.on if self.labels else ())
-        )
+        query, on = self.role.get("query"), self.labels.on if self.labels else ()
+        return self.has_queries and query is not None and query.name in on
 
     @property
     def is_weighted(self) -> bool:
@@ -378,22 +376,21 @@ class Binding:
 def list_columns_read(binding: Binding) -> tuple[list[str], list[str]]:
     """Return the columns that a statement reads from the source, and from the labels."""
     if binding.state is not None:
-        keys = [column.name for column in binding.by] + [*binding.where_columns]
-        keys += [binding.period.column.name] if binding.period else []
+        read = [column.name for column in binding.by] + [*binding.where_columns]
+        read += [binding.period.column.name] if binding.period else []
         fixed = ["n", "used", *(("score_low", "score_high") if binding.state.bits else ())]
         roles = [role for role, _ in binding.roles]
         roles += [column.name for column in binding.label_keys.values()]
-        return list(dict.fromkeys([*keys, *roles, *fixed, *binding.state.columns])), []
+        return list(dict.fromkeys([*read, *roles, *fixed, *binding.state.columns])), []
     joined_roles = binding.labels.roles if binding.labels else frozenset[str]()
     on = binding.labels.on if binding.labels else ()
     derived = ("label", "prediction", "count") if binding.cells else ()
-    names = [column.name for column in (*binding.by, *binding.over)]
-    names += [column.name for _, column in binding.cells]
+    cells = (column for _, column in binding.cells)
+    keys = (*binding.by, *binding.over, *binding.label_keys.values())
+    names = [column.name for column in (*keys, *cells, *binding.mapped_columns)]
     names += [
         c.name for role, c in binding.roles if role not in joined_roles and role not in derived
     ]
-    names += [column.name for column in binding.mapped_columns]
-    names += [column.name for column in binding.label_keys.values()]
     names += [binding.period.column.name] if binding.period else []
     label_names = [column.name for role, column in binding.roles if role in joined_roles]
     source_columns = dict.fromkeys([*names, *binding.where_columns, *on])

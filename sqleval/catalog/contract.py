@@ -311,10 +311,10 @@ def _read_parameters_of_metric(path: Path, query: exp.Query) -> dict[str, Param]
 
 
 def _check_output(
-    path: Path, text: str, kind: Kind, query: exp.Query, columns: Sequence[str]
+    path: Path, text: str, kind: Kind, query: exp.Query, columns: Sequence[str], across: object
 ) -> None:
     """Raise if the columns lack ``slice``, or have names that are ambiguous in SQL."""
-    if "slice" not in columns and path.parent.name != "split":
+    if "slice" not in columns and path.parent.name != "split" and across != "slices":
         raise make_error(path, _find_line(text, query), "the output needs the column slice")
     for name in columns:
         if columns.count(name) > 1:
@@ -344,7 +344,7 @@ def read_file(path: Path, relations: Collection[str]) -> Relation:
     kind = _find_kind(path, header, query, columns)
     check_header(path, text, header, kind)
     parse_aliases(path, text, header)
-    _check_output(path, text, kind, query, columns)
+    _check_output(path, text, kind, query, columns, header.get("across"))
     if kind in ("metric", "row metric", "columns"):
         _check_metric(path, text, header, query, columns)
     declared = read_parameters(path, text, header)

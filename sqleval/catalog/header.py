@@ -28,6 +28,7 @@ CONDITIONS: Mapping[str, str] = {
     "duckdb": "the engine is DuckDB",
     "unweighted": "no weights are bound",
     "rows": "the plan works on rows, not on distinct scores",
+    "sorted": "rows are sorted by one number for slice, score and label",
     "runs": "neighbouring negatives form one unit",
     "thresholded": "the prediction is the score at a threshold",
     "several_thresholds": "several metrics decide at different thresholds",
@@ -52,7 +53,8 @@ COLUMN_FILES: Mapping[str, tuple[str, tuple[str, ...]]] = {
 }
 
 #: Keys that a file may aggregate over: its ``slice`` then lacks this key of the relation it reads.
-ACROSS = ("matrices", "model", "query")
+#: A step of all slices together has no ``slice``.
+ACROSS = ("matrices", "model", "query", "slices")
 
 #: Measures of the uncertainty that a bin causes; the steps are ``refined_bins_by_pairs`` and so on.
 BOUNDS = ("pairs", "precision", "distance")

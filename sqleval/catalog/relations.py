@@ -16,7 +16,10 @@ CONTRACT: Mapping[str, frozenset[str]] = {
     # For binned scores: the lowest and the highest score of a bin.
     | {"score_low", "score_high"}
     # For engines of several machines: a range of the score.
-    | {"bucket"},
+    | {"bucket"}
+    # For rows that are sorted by one number: the number of the slice.
+    | {"slice_number"},
+    "slices": frozenset({"slice", "slice_number"}),
     # Score bins, from which the bins are chosen that are split into distinct scores.
     "coarse_bins": frozenset({"slice", "bin", "positives", "negatives"}),
     "class_scores": frozenset({"slice", "label", "class", "score", *WEIGHTS, "bucket"}),

@@ -86,7 +86,7 @@ def fit_bins(probed: Sequence[Any], bins: Bins) -> Bins:
         Bins of significant bits with a tolerance.
     """
     assert bins.tolerance is not None
-    n, _, lowest, highest, pairs, _ = probed
+    n, _, lowest, highest, pairs, *_ = probed
     if not n or not 0 < highest - lowest < inf:
         return bins
     margin = (highest - lowest) / 4

@@ -22,6 +22,7 @@ from sqleval.compiler.domain import DomainChecks
 from sqleval.compiler.reducers import write_pooled
 from sqleval.compiler.rewrite import FileText, MetricText, Place, write_file, write_metric
 from sqleval.compiler.row_values import RowValues, has_row_value
+from sqleval.compiler.rows import write_slices
 from sqleval.compiler.scope import Plan, Scope
 from sqleval.compiler.singles import compare_as_singles
 from sqleval.compiler.statement import Cte, Outermost, Statement
@@ -335,6 +336,8 @@ class Builder:
             raise RequestError(f"{name_argument(role)}= is needed and not given{advice}")
 
     def _place_contract(self, name: str) -> str:
+        if name == "slices" and name not in self.ctes:
+            self.add_cte(name, write_slices(self.binding))
         if name in CLASS_RELATIONS and name not in self.ctes:
             if not self.binding.classes:
                 raise RequestError(_PER_CLASS)

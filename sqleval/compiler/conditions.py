@@ -76,6 +76,7 @@ class Conditions:
         is_cut = binding.has_two_classes and cut
         holds = {
             "unweighted": has_rows and not (binding.has_fractions or binding.has_counts),
+            "sorted": binding.is_sorted and not self._has_intervals,
             "bucketed": buckets is not None,
             "intervals": self._has_intervals,
             "binned": isinstance(self._plan, Bins),

@@ -40,7 +40,9 @@ class RowRelations(InputRelations):
     """
 
     def __init__(self, binding: Binding, plan: Plan = "rows", *, dialect: str = "duckdb") -> None:
-        #: Sorting by one integer id instead of text slice keys takes half the time.
+        # Sorting by one integer id instead of text slice keys takes half the time.
+        binding = replace(binding, is_sorted=plan == "sorted" and rows.can_sort(binding))
+        plan = "numbered" if plan == "sorted" else plan
         is_numbered = plan == "numbered" and bool(binding.numbered_keys and binding.by)
         self.binding = replace(binding, is_numbered=is_numbered)
         self.dialect = dialect
@@ -126,10 +128,22 @@ class RowRelations(InputRelations):
         sql = write_audit(
             self.binding, origin, domain=domain, ci=builder.has_intervals, binned=bins is not None
         )
+        if self.binding.is_sorted and self.binding.is_numbered:
+            sql = self._write_numbered_audit(domain=domain, ci=builder.has_intervals)
         builder.ctes["_audit"] = Cte("_audit", sql)
         sql = write_problems(self.binding, checks, origin)
         builder.add_cte("_problems", sql)
         return domain
+
+    def _write_numbered_audit(self, *, domain: bool, ci: bool) -> str:
+        """Return the audit by slice keys, numbered only then: few slices join faster than rows."""
+        plain = replace(self.binding, is_numbered=False, is_sorted=False)
+        sql = write_audit(plain, "_named", domain=domain, ci=ci)
+        keys, (number, *_) = plain.keys, self.binding.keys
+        return (
+            f"SELECT n.number AS {number}, a.* EXCLUDE ({', '.join(keys)})\n"
+            f"FROM (\n{sql}\n) AS a\nJOIN _slices AS n ON {write_key_equality('a', 'n', keys)}"
+        )
 
     def aggregate(
         self,

@@ -238,6 +238,30 @@ def _write_set_ids(binding: Binding) -> tuple[str, str]:
     return number, f"\nCROSS JOIN (VALUES {named}) AS g(nth, keys)"
 
 
+def can_sort(binding: Binding) -> bool:
+    """Whether one number can stand for the slice, the score and the label of a row."""
+    score = binding.role.get("score")
+    # Other keys than those of `by` are not numbered, and these must survive a copy to Arrow. Only
+    # floats have one order as DOUBLE.
+    has_one_number = len(binding.result_keys) == len(binding.by) and not binding.over
+    is_plain = all(column.kind in ("text", "boolean", "integer", "date") for column in binding.by)
+    is_float_score = score is not None and is_float(score.type)
+    has_rows = binding.has_two_classes and not (binding.many or binding.labels)
+    return has_one_number and is_plain and is_float_score and has_rows and not binding.is_expected
+
+
+def _name_number(binding: Binding) -> str:
+    return binding.numbered_keys[0] if binding.is_numbered else "0"
+
+
+def write_slices(binding: Binding) -> str:
+    """Return ``slices``: the number of each slice, which is also its key."""
+    key = _name_number(binding)
+    if not binding.is_numbered:
+        return f"SELECT {key} AS slice_number"
+    return f"SELECT DISTINCT number AS {key}, number AS slice_number\nFROM _slices"
+
+
 def write_groups(binding: Binding) -> str:
     """Return the distinct (label, score, ...) with their counts: the plan ``groups``."""
     names = [name for name, role, _ in list_internal_columns(binding) if role != "cluster"]
@@ -280,6 +304,8 @@ def write_predictions(
     items |= _write_judged(binding, bound)
     if buckets is not None and binding.has_two_classes and "score" in bound:
         items["bucket"] = write_bucket("score", buckets)
+    if binding.is_sorted:
+        items["slice_number"] = _name_number(binding)
     items |= {role: write_further(binding, role) for role in binding.further}
     items |= _write_weights(binding, origin, unit)
     if binding.is_expected:

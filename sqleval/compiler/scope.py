@@ -11,9 +11,10 @@ from sqleval.compiler.substitution import Substitution, remove_supplied
 from sqleval.compiler.thresholds import THRESHOLD
 
 #: The units of a statement: ``rows``; ``numbered`` (rows whose slice keys are replaced by one
-#: integer id); ``groups`` (distinct scores); score bins; or, on engines of several machines, rows
-#: with the bucket of their score.
-Plan = Literal["rows", "numbered", "groups"] | Bins | Buckets
+#: integer id); ``sorted`` (rows in the order of one integer for slice, score and label);
+#: ``groups`` (distinct scores); score bins; or, on engines of several machines, rows with the
+#: bucket of their score.
+Plan = Literal["rows", "numbered", "sorted", "groups"] | Bins | Buckets
 
 
 class Scope(NamedTuple):

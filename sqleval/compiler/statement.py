@@ -139,11 +139,21 @@ class Statement:
         """
         if isinstance(rows, bool) or not isinstance(rows, int) or rows < 0:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise RequestError(f"rows={rows!r} must be a whole number from 0 on")
+        return self.select_from(name, f"SELECT * FROM {name} LIMIT {rows}")
+
+    def replace_step(self, name: str, sql: str) -> "Statement":
+        """Return the statement with other SQL for one of its relations."""
+        read = [cte._replace(sql=sql, hint="") if cte.name == name else cte for cte in self.ctes]
+        return replace(self, ctes=tuple(read))
+
+    def select_from(self, name: str, select: str) -> str:
+        """Return a SELECT from one of its relations, with the relations up to that one.
+
+        The values of parameters stand in its text.
+        """
         names = [cte.name for cte in self.ctes]
         ctes = self.ctes[: names.index(name) + 1]
-        return _inline_parameters(
-            _write_with(ctes, f"SELECT * FROM {name} LIMIT {rows}"), self.params
-        )
+        return _inline_parameters(_write_with(ctes, select), self.params)
 
 
 def _inline_parameters(sql: str, params: Mapping[str, Value]) -> str:

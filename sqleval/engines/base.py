@@ -44,6 +44,10 @@ class Engine(ABC):
     looks_ahead: bool = False
     is_distributed: bool = False
 
+    def get_memory(self) -> int:
+        """Return the bytes of memory that the engine may use in this process."""
+        return 0
+
     def open(self, source: object, query: str | None, name: str) -> Source:
         """Return the source of a table's name, or of another object that the engine reads.
 

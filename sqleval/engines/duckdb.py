@@ -42,6 +42,8 @@ from sqleval.sources.stores import is_remote
 
 T = TypeVar("T")
 logger = logging.getLogger("sqleval")
+#: The units of DuckDB's memory limit, each 1,024 of the one before.
+_UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
 
 
 @lru_cache(maxsize=64)
@@ -107,6 +109,13 @@ class DuckDB(Engine):
 
     dialect = "duckdb"
     looks_ahead = True
+
+    def get_memory(self) -> int:
+        """Return the bytes of memory that DuckDB may use."""
+        with connect([], {}) as con:
+            ((limit,),) = con.execute("SELECT current_setting('memory_limit')").fetchall()
+        number, unit = limit.split()  # such as 18.6 GiB
+        return int(float(number) * 1024 ** _UNITS.index(unit))
 
     def describe(self, source: Source) -> tuple[Source, dict[str, Column]]:
         """Return the source as statements must read it, and its columns by name.

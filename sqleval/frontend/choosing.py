@@ -1,6 +1,7 @@
 """Chooses the plan of a statement: rows, distinct scores, ranges of the score, or bins."""
 
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import polars as pl
@@ -24,9 +25,18 @@ from sqleval.frontend.plan import (
     write_score_sample,
 )
 
+#: While rows are sorted in memory: bytes per row, and the share of the engine's memory for them.
+_ROW_BYTES, _SHARE = 40, 0.25
+#: Sorting rows in memory is faster than a window if there are so many times more possible scores
+#: than rows, and so many rows per slice.
+_FEW_TIES, _ROWS_OF_SLICE = 4, 50
 
-def choose_rows_or_groups(bound: Bound) -> Plan:
-    """Choose rows (with integer ids for text slice keys) or distinct scores."""
+
+def choose_rows_or_groups(bound: Bound, *, can_sort: bool = False) -> Plan:
+    """Choose rows (with integer ids for text slice keys), sorted rows, or distinct scores.
+
+    ``can_sort`` says whether the metrics can be computed from rows that are sorted in memory.
+    """
     if bound.engine.is_distributed:
         return choose_buckets(bound)
     if not _should_probe(bound) or bound.binding.state is not None:
@@ -35,7 +45,23 @@ def choose_rows_or_groups(bound: Bound) -> Plan:
         return "numbered"
     probed = _probe_scores(bound)
     # Measured: up to this share of distinct scores, grouping is faster than ranking rows.
-    return "groups" if estimate_distinct_scores(probed) < 0.09 * probed[-1] else "numbered"
+    if estimate_distinct_scores(probed) < 0.09 * probed[-1]:
+        return "groups"
+    return "sorted" if can_sort and _should_sort(bound, probed) else "numbered"
+
+
+def _should_sort(bound: Bound, probed: Sequence[Any]) -> bool:
+    """Whether sorting all rows in memory is possible, and faster than a window."""
+    sources = list_sources(bound)
+    # A user's connection must not get a table of this package, and a stream is read only once.
+    if any(s.con is not None or s.duckdb_relation is not None or s.stream for s in sources):
+        return False
+    first, _, *_, slices, rows = probed
+    has_few_ties = estimate_distinct_scores(probed) >= _FEW_TIES * rows
+    if 2 * slices > first:  # else the first rows have nearly all
+        slices = estimate_distinct_scores((first, slices))
+    fits = rows * _ROW_BYTES <= _SHARE * bound.engine.get_memory()
+    return has_few_ties and fits and slices * _ROWS_OF_SLICE <= rows
 
 
 def choose_bins(bound: Bound, bins: Bins) -> Plan:

@@ -140,9 +140,10 @@ def evaluate(
     def choose() -> Plan:
         if chosen is not None and chosen.tolerance is not None:
             return choose_bins(bound, chosen)
-        ranked = any(each.depends_on("score_counts") for each in requests)
+        ranked = [each for each in requests if each.depends_on("score_counts")]
         if chosen is None and ranked:
-            return choose_rows_or_groups(bound)
+            can_sort = closed[0] is None and all(map(_has_sorted_twin, ranked))
+            return choose_rows_or_groups(bound, can_sort=can_sort)
         return chosen or "rows"
 
     classes = {"class": get_class_type(bound.binding)} if has_class_column(requests) else {}
@@ -158,6 +159,11 @@ def evaluate(
     return slices.apply_slice_options(
         result, bound.binding, requests, min_rows=min_rows, gap=gap, worst_first=worst_first
     )
+
+
+def _has_sorted_twin(each: request.Request) -> bool:
+    """Whether a metric has a file for rows that are sorted in memory."""
+    return any("sorted" in file.when for file in each.catalogue.files(each.name))
 
 
 def _check_state_of_labels(

@@ -18,6 +18,7 @@ from sqleval.engines.waiting import on_pulse
 from sqleval.errors import DataError, ManySlices
 from sqleval.frontend.bound import Bound, list_objects, list_sources
 from sqleval.frontend.schema import HIDDEN
+from sqleval.frontend.sorting import sort_units
 
 # Polars runs this module in a thread of its own, where no signal arrives. After Ctrl-C its next
 # operation raises, so a trivial operation shows whether the user has interrupted.
@@ -113,6 +114,8 @@ def run_statement(
     sources, objects = list_sources(bound), list_objects(bound)
     if isinstance(compiled, str):
         return bound.engine.run(compiled, {}, sources, objects, pl.DataFrame)
+    compiled, sorted_rows = sort_units(bound, compiled)
+    objects |= sorted_rows
     has_relation = any(source.duckdb_relation is not None for source in sources)
     binding = bound.binding
     is_short = not binding.keys or binding.state is not None or not bound.source.is_large

@@ -19,22 +19,27 @@ def write_probe(binding: Binding, column: Column, rows: int | None) -> str:
 
     Its columns are the number of scores, the number of distinct scores (in each slice), the lowest
     score, the highest, the number of pairs that share one of 4,096 bins of equal width between
-    these two, and the number of all rows (``rows``, or counted if it is None).
+    these two, the number of slices, and the number of all rows (``rows``, or counted if it is
+    None).
     """
     keys = [f"s.{quote(key.name)}" for key in binding.by]
     total = f"(SELECT COUNT(*) FROM {binding.relation})" if rows is None else str(rows)
     score = f"s.{quote(column.name)}"
     is_present = write_present_test(score, column.type, finite=True)
     group = f"ROW({', '.join([*keys, score])})" if keys else score
+    slices = f"ROW({', '.join(keys)})" if keys else "1"
     return (
-        f"WITH first AS (SELECT CAST({score} AS DOUBLE) AS score, {group} AS group_ "
+        f"WITH first AS (SELECT CAST({score} AS DOUBLE) AS score, {group} AS group_, "
+        f"{slices} AS slice_ "
         f"FROM {binding.relation} AS s WHERE {is_present} LIMIT 65536),\n"
         "ends AS (SELECT COUNT(*) AS n, COUNT(DISTINCT group_) AS n_distinct, "
-        "MIN(score) AS lowest, MAX(score) AS highest FROM first),\n"
+        "MIN(score) AS lowest, MAX(score) AS highest, COUNT(DISTINCT slice_) AS n_slices "
+        "FROM first),\n"
         "bins AS (SELECT COUNT(*) AS n FROM first CROSS JOIN ends GROUP BY "
         "FLOOR((first.score - ends.lowest) / NULLIF(ends.highest - ends.lowest, 0) * 4.095e3))\n"
         "SELECT n, n_distinct, lowest, highest, "
-        f"(SELECT CAST(SUM(bins.n * (bins.n - 1)) AS DOUBLE) FROM bins), {total} FROM ends"
+        "(SELECT CAST(SUM(bins.n * (bins.n - 1)) AS DOUBLE) FROM bins), "
+        f"n_slices, {total} FROM ends"
     )
 
 

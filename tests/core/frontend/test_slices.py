@@ -238,7 +238,7 @@ def test_sorting_by_integer_ids_of_text_keys_changes_nothing(
     exact = [every.collect(), *(part(whole) for part in parts)]
     # Pretend that the file is large and its scores hardly repeat.
     monkeypatch.setattr(Source, "is_large", True)
-    monkeypatch.setattr(choosing, "_probe_scores", lambda _: (900, 900, 900))
+    monkeypatch.setattr(choosing, "_probe_scores", lambda _: (900, 900, 900, 900))
     ran: list[str] = []
     for name in ("rows", "run"):
         monkeypatch.setattr(DuckDB, name, recorded(getattr(DuckDB, name), ran))
@@ -274,7 +274,7 @@ def test_the_steps_are_those_of_the_plan() -> None:
     assert "_grouped" in [name for name, _, _ in bound.steps("roc_auc", plan="groups")]
     plan: Any
     for plan in ("other", ["rows"]):
-        message = re.escape(f"plan={plan!r} must be 'rows', 'numbered' or 'groups'")
+        message = re.escape(f"plan={plan!r} must be 'rows', 'numbered', 'sorted' or 'groups'")
         with pytest.raises(RequestError, match=message):
             bound.sql("roc_auc", plan=plan)
     rows: Any
