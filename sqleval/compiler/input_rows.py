@@ -125,11 +125,11 @@ class RowRelations(InputRelations):
             builder.ctes["predictions"] = Cte("predictions", sql, "NOT MATERIALIZED")
         # Audit rows of a regression before grouping: a sum does not show that a value was missing.
         origin = "_source" if self.binding.has_values else self._origin
-        sql = write_audit(
-            self.binding, origin, domain=domain, ci=builder.has_intervals, binned=bins is not None
-        )
+        ci = builder.has_intervals
         if self.binding.is_sorted and self.binding.is_numbered:
-            sql = self._write_numbered_audit(domain=domain, ci=builder.has_intervals)
+            sql = self._write_numbered_audit(domain=domain, ci=ci)
+        else:
+            sql = write_audit(self.binding, origin, domain=domain, ci=ci, binned=bins is not None)
         builder.ctes["_audit"] = Cte("_audit", sql)
         sql = write_problems(self.binding, checks, origin)
         builder.add_cte("_problems", sql)

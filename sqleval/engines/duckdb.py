@@ -43,7 +43,7 @@ from sqleval.sources.stores import is_remote
 T = TypeVar("T")
 logger = logging.getLogger("sqleval")
 #: The units of DuckDB's memory limit, each 1,024 of the one before.
-_UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
+_UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
 
 @lru_cache(maxsize=64)

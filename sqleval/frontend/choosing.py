@@ -52,9 +52,10 @@ def choose_rows_or_groups(bound: Bound, *, can_sort: bool = False) -> Plan:
 
 def _should_sort(bound: Bound, probed: Sequence[Any]) -> bool:
     """Whether sorting all rows in memory is possible, and faster than a window."""
-    sources = list_sources(bound)
-    # A user's connection must not get a table of this package, and a stream is read only once.
-    if any(s.con is not None or s.duckdb_relation is not None or s.stream for s in sources):
+    source = bound.source
+    # Several statements read the rows, so a stream cannot be sorted, and many small files would be
+    # opened again. A user's connection must not get a table of this package.
+    if bound.binding.reads_once or source.con is not None or source.duckdb_relation is not None:
         return False
     first, _, *_, slices, rows = probed
     has_few_ties = estimate_distinct_scores(probed) >= _FEW_TIES * rows

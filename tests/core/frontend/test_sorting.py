@@ -164,6 +164,19 @@ def test_large_inputs_are_sorted_if_they_fit(tmp_path: Path) -> None:
     assert DuckDB().get_memory() > 10_000_000
 
 
+def test_many_small_files_are_read_by_one_statement(tmp_path: Path) -> None:
+    rows = pl.select(i=pl.int_range(400_000)).select(
+        y=pl.col("i") % 3 % 2, p=(pl.col("i") * 0.6180339887498949) % 1
+    )
+    for i in range(100):
+        part = rows[i * 4_000 : (i + 1) * 4_000]
+        part.write_parquet(tmp_path / f"{i}.parquet", compression="uncompressed")
+    bound = sqleval.scan(tmp_path, label="y", score="p")
+    assert bound.source.is_large
+    assert bound.source.has_small_files
+    assert choosing.choose_rows_or_groups(bound, can_sort=True) == "numbered"
+
+
 def test_the_portable_step_gives_the_rows_of_its_twin() -> None:
     portable, twin = builtin().files("unit_ties")
     assert twin.when == {"duckdb"}
