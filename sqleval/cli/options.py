@@ -203,7 +203,7 @@ def _create_output(callback: Callable[..., Any] | None) -> list[Any]:
             callback=callback,
             help="By default a table on the screen; for a file, its suffix decides."),
         click.option("--output", metavar="FILE", callback=callback,
-            help="Write to this file instead of the screen."),
+            help="Write to this file, or table (delta+PATH, postgresql://HOST/DB#TABLE)."),
     ]  # fmt: skip
 
 

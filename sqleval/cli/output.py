@@ -27,6 +27,7 @@ from sqleval.cli.screen import (
 from sqleval.common.visible import show_controls
 from sqleval.common.whole_file import replace_file
 from sqleval.errors import EngineError, get_first_line
+from sqleval.history.tables import write_rows
 from sqleval.sources.stores import is_remote
 
 #: Columns of counts, printed with a separator of thousands.
@@ -269,7 +270,7 @@ def _write_nested_as_text(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def write(frame: pl.DataFrame, format_: str | None, output: str | None) -> None:
-    """Write a result to the screen, or to the file ``output``.
+    """Write a result to the screen, or to the file or table ``output``.
 
     Raises
     ------
@@ -278,7 +279,7 @@ def write(frame: pl.DataFrame, format_: str | None, output: str | None) -> None:
     SourceError
         If the file cannot be written.
     EngineError
-        If the disk is full.
+        If the disk is full, or the table cannot be written.
     """
     chosen = choose_format(format_, output)
     if output is None:
@@ -286,6 +287,9 @@ def write(frame: pl.DataFrame, format_: str | None, output: str | None) -> None:
             _print_table(frame)
         else:
             print_data(_write_parts(frame, chosen, escapes=not is_unicode()))
+        return
+    if chosen == "rows":
+        write_rows(frame, output)
         return
     try:
         if chosen == "parquet" and is_remote(output):

@@ -67,7 +67,7 @@ def name_type(name: str) -> str:
 
 
 @lru_cache(maxsize=256)
-def translate(statement: str, names: tuple[str, ...]) -> str:
+def translate(statement: str, names: tuple[str, ...], *, pretty: bool = False) -> str:
     """Translate a DuckDB statement to Spark's SQL.
 
     Parameters
@@ -77,6 +77,8 @@ def translate(statement: str, names: tuple[str, ...]) -> str:
     names : tuple of str
         The relations that are DataFrames; they become ``{name}``, as `SparkSession.sql` takes
         them.
+    pretty : bool
+        Whether the text is indented, for a reader.
     """
     tree = adapt(sqlglot.parse_one(statement, dialect="duckdb"), "spark")
     put_nulls_last(tree)
@@ -88,7 +90,7 @@ def translate(statement: str, names: tuple[str, ...]) -> str:
                 place += "_"
             places[place] = f"{{{table.name}}}"
             table.set("this", exp.to_identifier(place))
-    text = tree.sql(dialect="spark", comments=False, copy=False)
+    text = tree.sql(dialect="spark", comments=False, pretty=pretty, copy=False)
     if not names:
         return text
     text = text.replace("{", "{{").replace("}", "}}")

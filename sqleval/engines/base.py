@@ -114,7 +114,7 @@ class Engine(ABC):
             By the cause. The error has the statement as an attribute.
         """
 
-    def write_sql(self, statement: str, objects: Mapping[str, object]) -> str:
+    def write_sql(self, statement: str, sources: Sequence[Source]) -> str:
         """Return a statement without parameters as the engine runs it, for display."""
         return statement
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import count
 from os import getpid
 from signal import SIGINT, getsignal
@@ -18,7 +19,7 @@ from sqleval.common.sql_text import Value, quote
 from sqleval.common.telemetry import start_statement_span
 from sqleval.dialects.spark import find_error_class, name_type, shorten, translate
 from sqleval.engines.base import BEGINNINGS, Engine
-from sqleval.engines.spark_files import is_path, read_files, read_paths
+from sqleval.engines.spark_files import is_path, quote_name, read_files, read_paths, write_path
 from sqleval.engines.waiting import listen_for_interrupts, wait_for
 from sqleval.errors import DataError, EngineError, RequestError, SourceError, SqlevalError
 from sqleval.sources.source import Source
@@ -38,15 +39,21 @@ def is_spark(value: object, kind: str) -> bool:
     return any(c.__module__.startswith("pyspark.sql") and c.__name__ == kind for c in classes)
 
 
-def _quote_column(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
-
-
 def _list_paths(source: object) -> list[str]:
     """Return the paths in a list; an empty list if the source is something else."""
     every = cast("list[object]", source) if isinstance(source, list) else []
     paths = [path for path in every if isinstance(path, str)]
     return paths if len(paths) == len(every) else []
+
+
+def _write_source(source: object, query: str | None) -> str:
+    """Return a source's text after FROM; empty for a DataFrame, several paths and CSV files."""
+    if query is not None:
+        return f"({query.strip().rstrip(';')})"
+    paths = _list_paths(source) or [source]
+    if len(paths) > 1 or not isinstance(paths[0], str):
+        return ""
+    return write_path(paths[0]) if isinstance(source, list) or is_path(paths[0]) else paths[0]
 
 
 class Spark(Engine):
@@ -90,7 +97,8 @@ class Spark(Engine):
             If the source is something else.
         """
         label, read = self._find_reader(source, query)
-        return self._open_frame(label, read, name)
+        opened = self._open_frame(label, read, name)
+        return replace(opened, written=_write_source(source, query))
 
     def open_files(self, files: Sequence[str], name: str) -> Source:
         """Return the source of listed files; see `spark_files.read_files`."""
@@ -108,7 +116,7 @@ class Spark(Engine):
             raise SourceError(f"{label} has two columns called {repeated[0]!r}; rename one")
 
         def select(needed: Sequence[str]) -> object:
-            listed = [_quote_column(column) for column in needed]
+            listed = [quote_name(column) for column in needed]
             return frame.select(*listed) if listed else frame
 
         return Source(quote(name), name=name, make=select, empty=frame, label=label)
@@ -171,6 +179,20 @@ class Spark(Engine):
         if text.count(" AS (") > _MANY_CTES and conf.isModifiable(_ITERATIONS):
             conf.set(_ITERATIONS, _MOST_ITERATIONS)
         return self.session.sql(text, args=dict(params), **objects)
+
+    def write_sql(self, statement: str, sources: Sequence[Source]) -> str:
+        """Return a statement without parameters in Spark's SQL, over tables and paths.
+
+        A comment names the sources that have no name in SQL.
+        """
+        text = translate(statement, tuple(source.name for source in sources), pretty=True)
+        unnamed = [source for source in sources if not source.written]
+        comments = (
+            f"-- {source.name} stands for {source.label}: make a temporary view of this name\n"
+            for source in unnamed
+        )
+        names = {source.name: source.written or source.name for source in sources}
+        return "".join(comments) + text.format(**names)
 
     def run(
         self,

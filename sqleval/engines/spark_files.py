@@ -48,6 +48,20 @@ def _get_reader(session: Any, path: str) -> Any:
     return session.read.format(kind).options(**options)
 
 
+def write_path(path: str) -> str:
+    """Return a path as a table in Spark's SQL; empty if its reader needs options."""
+    lake, place = find_table_kind(path)
+    if lake in _LOGS:
+        return f"{lake}.{quote_name(place)}"
+    kind, options = READERS[_find_ending(path) or PARQUET[0]]
+    return "" if options else f"{kind}.{quote_name(path)}"
+
+
+def quote_name(name: str) -> str:
+    """Return a name or path in the quotes of Spark's SQL."""
+    return "`" + name.replace("`", "``") + "`"
+
+
 def read_paths(session: Any, paths: Sequence[str]) -> Any:
     """Return a DataFrame of files or folders of one format, or of one table.
 

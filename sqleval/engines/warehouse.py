@@ -89,9 +89,12 @@ class Warehouse(Engine):
         error.statement, error.reason = text or None, reason
         return error
 
-    def write_sql(self, statement: str, objects: Mapping[str, object]) -> str:
+    def write_sql(self, statement: str, sources: Sequence[Source]) -> str:
         """Return a statement without parameters in the SQL of the warehouse."""
-        return self.translate(statement, {}, objects).text
+        relations: dict[str, object] = {}
+        for source in sources:
+            relations |= source.objects([])
+        return self.translate(statement, {}, relations).text
 
     def check_condition(self, source: Source, condition: str) -> None:
         """Raise `EngineError` if the warehouse cannot evaluate a condition on rows ``s``."""

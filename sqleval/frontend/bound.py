@@ -67,9 +67,7 @@ def list_objects(bound: Bound) -> dict[str, object]:
 
 def write_sql(bound: Bound, statement: str) -> str:
     """Return a statement without parameters in the SQL that the engine runs."""
-    if bound.engine.dialect == "duckdb":
-        return statement  # DuckDB finds objects by name; listing them may use up a stream
-    return bound.engine.write_sql(statement, list_objects(bound))
+    return bound.engine.write_sql(statement, list_sources(bound))
 
 
 def parse_requests(bound: Bound, metrics: Metrics, ci: float | None) -> tuple[request.Request, ...]:

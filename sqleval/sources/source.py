@@ -149,6 +149,8 @@ class Source:
         Asks the engine for names or types, and returns the source as statements must read it.
     reading : Reading
         How its files are read.
+    written : str
+        The text after FROM in the engine's own SQL, for display; empty for an object without one.
     """
 
     relation: str
@@ -183,6 +185,7 @@ class Source:
     unreadable: Mapping[str, str] = field(default_factory=dict[str, str])
     settle: Callable[[Source, Ask], Source] | None = None
     reading: Reading = BY_ENDING
+    written: str = ""
 
     @property
     def reads_text(self) -> bool:

@@ -456,3 +456,35 @@ def test_states_by_the_hour(rows: pl.DataFrame, session: Any) -> None:
     keys = ["period", "label", "score"]
     names = [*keys, "score_low", "score_high", "n", "used"]
     assert_frame_equal(found.select(names).sort(keys), expected.select(names).sort(keys))
+
+
+def test_printed_sql_is_over_the_table(rows: pl.DataFrame, session: Any, tmp_path: Path) -> None:
+    part, csv = str(tmp_path / "a `part`.parquet"), str(tmp_path / "part.csv")
+    rows.write_parquet(part)
+    rows.write_csv(csv)
+    expected = sqleval.scan(rows, **SCORED).evaluate(["roc_auc", "f1"])
+    frame = session.table("rows")
+    query = "SELECT y, p FROM rows WHERE y < 9"
+    sources: list[tuple[str, dict[str, Any]]] = [
+        ("FROM rows AS s", {"source": "rows", "engine": session}),
+        ("FROM parquet.`", {"source": part, "engine": session}),
+        (f"FROM ({query}) AS s", {"query": f"{query};", "engine": session}),
+        ("-- _sqleval_rows stands for the DataFrame", {"source": frame}),
+        ("part.csv: make a temporary view", {"source": csv, "engine": session}),
+    ]
+    frame.createOrReplaceTempView("_sqleval_rows")
+    for beginning, source in sources:
+        text = sqleval.scan(**source, **SCORED).sql(["roc_auc", "f1"])
+        assert beginning in " ".join(text.split()), text
+        found = pl.DataFrame(session.sql(text).toArrow())
+        assert_same_result(found.select(expected.collect_schema().names()).lazy(), expected)
+
+
+def test_a_result_becomes_a_table_of_spark(
+    rows: pl.DataFrame, session: Any, tmp_path: Path
+) -> None:
+    result = sqleval.scan(rows, **SCORED, by="seg").evaluate(["roc_auc", "f1"], ci=0.9).collect()
+    writer = session.createDataFrame(result.to_arrow()).write.mode("overwrite")
+    writer.saveAsTable("metrics", path=str(tmp_path / "metrics"))
+    assert_frame_equal(pl.DataFrame(session.table("metrics").toArrow()), result)
+    session.sql("DROP TABLE metrics")
