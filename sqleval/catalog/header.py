@@ -28,6 +28,7 @@ CONDITIONS: Mapping[str, str] = {
     "duckdb": "the engine is DuckDB",
     "unweighted": "no weights are bound",
     "rows": "the plan works on rows, not on distinct scores",
+    "few_rows": "there are few rows",
     "sorted": "rows are sorted by one number for slice, score and label",
     "runs": "neighbouring negatives form one unit",
     "thresholded": "the prediction is the score at a threshold",

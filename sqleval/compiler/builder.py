@@ -48,6 +48,8 @@ class InputRelations(ABC):
         The engine's SQL; only ``duckdb`` has its own twins.
     buckets : Buckets or None
         The ranges of the score within which windows run, if no window may hold all rows.
+    has_few_rows : bool
+        Whether the plan was ``few``.
     checks_roles : bool
         Whether every role that a file reads must be bound.
     """
@@ -56,6 +58,7 @@ class InputRelations(ABC):
     plan: Plan
     dialect: str
     buckets: Buckets | None = None
+    has_few_rows: bool = False
     checks_roles: bool = True
 
     @abstractmethod
@@ -130,7 +133,7 @@ class Builder:
         self.has_intervals = portable or ci
         self.conditions = Conditions(
             self.binding, relations.plan, relations.dialect, relations.buckets,
-            portable=portable, ci=ci,
+            few_rows=relations.has_few_rows, portable=portable, ci=ci,
         )  # fmt: skip
         self.ctes: dict[str, Cte] = {}
         self.params: dict[str, Value] = {}

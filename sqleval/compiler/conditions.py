@@ -23,6 +23,8 @@ class Conditions:
         The engine's SQL.
     buckets : Buckets or None
         The ranges of the score within which windows run.
+    few_rows : bool
+        Whether the plan is ``few``.
     portable : bool
         Whether to take portable files instead of twins for rows.
     ci : bool
@@ -36,6 +38,7 @@ class Conditions:
         dialect: str,
         buckets: Buckets | None,
         *,
+        few_rows: bool,
         portable: bool,
         ci: bool,
     ) -> None:
@@ -43,6 +46,7 @@ class Conditions:
         self._plan: Plan = plan
         self._dialect = dialect
         self._buckets = buckets
+        self._has_few_rows = few_rows
         self._portable = portable
         self._has_intervals = portable or ci
         #: The thresholds that share one pass over the rows; none unless there are several.
@@ -76,6 +80,7 @@ class Conditions:
         is_cut = binding.has_two_classes and cut
         holds = {
             "unweighted": has_rows and not (binding.has_fractions or binding.has_counts),
+            "few_rows": self._has_few_rows and not self._has_intervals,
             "sorted": binding.is_sorted and not self._has_intervals,
             "bucketed": buckets is not None,
             "intervals": self._has_intervals,

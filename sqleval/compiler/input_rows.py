@@ -42,7 +42,8 @@ class RowRelations(InputRelations):
     def __init__(self, binding: Binding, plan: Plan = "rows", *, dialect: str = "duckdb") -> None:
         # Sorting by one integer id instead of text slice keys takes half the time.
         binding = replace(binding, is_sorted=plan == "sorted" and rows.can_sort(binding))
-        plan = "numbered" if plan == "sorted" else plan
+        self.has_few_rows = plan == "few"
+        plan = "numbered" if plan == "sorted" else "rows" if plan == "few" else plan
         is_numbered = plan == "numbered" and bool(binding.numbered_keys and binding.by)
         self.binding = replace(binding, is_numbered=is_numbered)
         self.dialect = dialect

@@ -115,7 +115,7 @@ class _Metrics:
 def check_plan(plan: object) -> None:
     """Raise `RequestError` for an unknown plan."""
     if not isinstance(plan, (Bins, Buckets)) and plan not in list(get_args(get_args(Plan)[0])):
-        raise RequestError(f"plan={plan!r} must be 'rows', 'numbered', 'sorted' or 'groups'")
+        raise RequestError(f"plan={plan!r} must be 'rows', 'few', 'numbered', 'sorted' or 'groups'")
 
 
 @lru_cache(maxsize=256)

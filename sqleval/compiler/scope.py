@@ -10,11 +10,11 @@ from sqleval.compiler.buckets import Buckets
 from sqleval.compiler.substitution import Substitution, remove_supplied
 from sqleval.compiler.thresholds import THRESHOLD
 
-#: The units of a statement: ``rows``; ``numbered`` (rows whose slice keys are replaced by one
-#: integer id); ``sorted`` (rows in the order of one integer for slice, score and label);
-#: ``groups`` (distinct scores); score bins; or, on engines of several machines, rows with the
-#: bucket of their score.
-Plan = Literal["rows", "numbered", "sorted", "groups"] | Bins | Buckets
+#: The units of a statement: ``rows``; ``few`` (few rows); ``numbered`` (rows whose slice keys are
+#: replaced by one integer id); ``sorted`` (rows in the order of one integer for slice, score and
+#: label); ``groups`` (distinct scores); score bins; or, on engines of several machines, rows with
+#: the bucket of their score.
+Plan = Literal["rows", "few", "numbered", "sorted", "groups"] | Bins | Buckets
 
 
 class Scope(NamedTuple):

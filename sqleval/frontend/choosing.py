@@ -25,6 +25,8 @@ from sqleval.frontend.plan import (
     write_score_sample,
 )
 
+#: Up to so many rows two windows take less time than the sort of integers, which has more steps.
+_FEW_ROWS = 100_000
 #: While rows are sorted in memory: bytes per row, and the share of the engine's memory for them.
 _ROW_BYTES, _SHARE = 40, 0.25
 #: Sorting rows in memory is faster than a window if there are so many times more possible scores
@@ -33,14 +35,16 @@ _FEW_TIES, _ROWS_OF_SLICE = 4, 50
 
 
 def choose_rows_or_groups(bound: Bound, *, can_sort: bool = False) -> Plan:
-    """Choose rows (with integer ids for text slice keys), sorted rows, or distinct scores.
+    """Choose (few) rows, rows with integer ids for text slice keys, sorted rows, or scores.
 
     ``can_sort`` says whether the metrics can be computed from rows that are sorted in memory.
     """
     if bound.engine.is_distributed:
         return choose_buckets(bound)
-    if not _should_probe(bound) or bound.binding.state is not None:
+    if bound.binding.state is not None:
         return "rows"
+    if not _should_probe(bound):
+        return "few" if bound.source.has_at_most(_FEW_ROWS) else "rows"
     if bound.binding.has_fractions or bound.binding.has_counts:
         return "numbered"
     probed = _probe_scores(bound)

@@ -31,10 +31,10 @@ def sql(
     ----------
     metrics, ci, bins
         As for `evaluate`. A curve's name gives the statement of the curve.
-    plan : {"rows", "numbered", "sorted", "groups"}
-        The units of ``cutoffs``: rows, rows with an integer id in place of text slice keys, rows
-        sorted by one integer for slice, score and label, or distinct scores. `evaluate` chooses
-        the plan itself.
+    plan : {"rows", "few", "numbered", "sorted", "groups"}
+        The units of ``cutoffs``: rows, few rows, rows with an integer id in place of text slice
+        keys, rows sorted by one integer for slice, score and label, or distinct scores. `evaluate`
+        chooses the plan itself.
     params : bool
         Keep ``$parameters`` (in DuckDB's SQL) instead of inserting their values.
 

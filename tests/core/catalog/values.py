@@ -80,6 +80,7 @@ WAYS: Mapping[str, tuple[Any, float | None, str]] = {
     "rows": ("rows", None, "duckdb"),
     "intervals": ("rows", 0.95, "duckdb"),
     "scores": ("groups", None, "duckdb"),
+    "few rows": ("few", None, "duckdb"),
     "sorted": ("sorted", None, "duckdb"),
     "bins": (Bins(5), 0.95, "duckdb"),
     "state": ("rows", 0.95, "duckdb"),
@@ -128,7 +129,7 @@ def list_inputs() -> Iterator[Input]:
     of_items = [n for n in by_task["ranking"] if builtin().depends_on(n, "recommended_items")]
     lists = [name for name in by_task["ranking"] if name not in of_items]
     # Alone, a metric may have a twin that shares no step with others.
-    yield Input("alone", binary, ["roc_auc"], ["rows", "intervals", "sorted"])
+    yield Input("alone", binary, ["roc_auc"], ["rows", "few rows", "intervals", "sorted"])
     for kind, roles, metrics, ways in (
         ("two classes", binary, [*two, *classes, *inside], [*WAYS]),
         ("scores of classes", scores, [*several, *averages], _SEVERAL),

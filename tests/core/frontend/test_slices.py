@@ -274,7 +274,9 @@ def test_the_steps_are_those_of_the_plan() -> None:
     assert "_grouped" in [name for name, _, _ in bound.steps("roc_auc", plan="groups")]
     plan: Any
     for plan in ("other", ["rows"]):
-        message = re.escape(f"plan={plan!r} must be 'rows', 'numbered', 'sorted' or 'groups'")
+        message = re.escape(
+            f"plan={plan!r} must be 'rows', 'few', 'numbered', 'sorted' or 'groups'"
+        )
         with pytest.raises(RequestError, match=message):
             bound.sql("roc_auc", plan=plan)
     rows: Any

@@ -70,8 +70,8 @@ def sorts(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return statements
 
 
-@pytest.mark.parametrize("seed", range(40))
-def test_every_pair_counts_once(seed: int, sorts: list[str]) -> None:
+def check_pairs(seed: int) -> None:
+    """Compare the areas of random rows, with and without slices, with their pairs."""
     draws = random.Random(seed)
     n, kind = draws.choice([3, 10, 60, 200]), KINDS[seed % len(KINDS)]
     rows = pl.DataFrame(
@@ -92,7 +92,20 @@ def test_every_pair_counts_once(seed: int, sorts: list[str]) -> None:
         same = [pl.col(name).eq_missing(key) for name, key in zip(by, keys, strict=True)]
         part = rows.filter(*same)
         assert (value, size) == (count_pairs(part), len(part))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_every_pair_counts_once(seed: int, sorts: list[str]) -> None:
+    check_pairs(seed)
     assert any("sqleval_placed_units" in sql for sql in sorts)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_every_pair_of_few_rows_counts_once(seed: int) -> None:
+    bound = sqleval.scan(pl.DataFrame({"y": [0, 1], "p": [0.1, 0.8]}), label="y", score="p")
+    assert choosing.choose_rows_or_groups(bound) == "few"
+    assert "high_rank" in bound.sql("roc_auc", plan="few")
+    check_pairs(seed)
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,8 @@ from sqleval.export.statement import export_statement
 from tests.support.comparison import assert_frame_equal
 from tests.support.lazy import FLIGHTS, METRICS, SMALL, flights
 
-PLANS: list[Literal["rows", "numbered", "sorted", "groups"]] = [
-    "rows", "numbered", "sorted", "groups",
+PLANS: list[Literal["rows", "few", "numbered", "sorted", "groups"]] = [
+    "rows", "few", "numbered", "sorted", "groups",
 ]  # fmt: skip
 LEVELS = [None, 0.9]
 ALL_ROLES: dict[str, dict[str, Any]] = {
@@ -78,7 +78,7 @@ def test_an_infinite_threshold(threshold: float, accuracy: float) -> None:
 def test_the_statement_runs_as_pasted(
     roles: str,
     ci: float | None,
-    plan: Literal["rows", "numbered", "sorted", "groups"],
+    plan: Literal["rows", "few", "numbered", "sorted", "groups"],
     evaluate_roles: Callable[[str, float | None], tuple[sqleval.Predictions, pl.DataFrame]],
 ) -> None:
     bound, expected = evaluate_roles(roles, ci)
