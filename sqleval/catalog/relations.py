@@ -43,6 +43,8 @@ CONTRACT: Mapping[str, frozenset[str]] = {
     # The rows of two models that are compared, and the loss of each model on a row.
     "pairs": frozenset(
         {"slice", "label", "score", "baseline_score", "prediction", "baseline_prediction"}
+        # For engines of several machines: ranges of both scores.
+        | {"bucket", "baseline_bucket", "weight"}
     ),
     "losses": frozenset({"slice", "loss", "baseline_loss"}),
     # The numbers of rows of two samples per score, or per score bin.

@@ -18,6 +18,7 @@ from sqleval.common.columns import Column
 from sqleval.common.sql_text import Value, select, write_literal, write_with
 from sqleval.compiler import rows, singles
 from sqleval.compiler.bin_rows import is_row_level, read_expressions
+from sqleval.compiler.buckets import Buckets, write_bucket
 from sqleval.compiler.classes import write_class, write_predicted_class
 from sqleval.compiler.late_labels import write_rows_only
 from sqleval.compiler.model_rows import write_all_present
@@ -123,7 +124,10 @@ class Pairs(NamedTuple):
         # Partitioning by a single model would make the statement half as slow again.
         is_one = len(items) == 1
         keys = joint.keys if is_one else (*joint.keys, "model")
-        home = "losses" if "losses" in _list_reads(name) else "pairs"
+        home = "losses" if _reads_losses(name) else "pairs"
+        buckets = None
+        if self.data.fit_buckets is not None and "baseline_score" in next(iter(items.values())):
+            buckets = self.data.fit_buckets()
         weight, where = "1", ""
         if joint.is_weighted and queries is None:
             weight, where = "CAST(weight AS DOUBLE)", "\nWHERE weight > 0"
@@ -132,6 +136,7 @@ class Pairs(NamedTuple):
                 {key: key for key in joint.keys}
                 | ({} if is_one else {"model": write_literal(model)})
                 | dict(columns)
+                | _write_buckets(columns, buckets)
                 | {"weight": weight},
                 f"FROM _usable_rows{where}",
             )
@@ -139,13 +144,12 @@ class Pairs(NamedTuple):
         ]
         ctes = write_rows(joint, None) if queries is None else {**queries.ctes}
         ctes[home] = "\nUNION ALL\n".join(parts)
-        below = builtin().get(name).reads
-        ctes |= {
-            step: write_sql(bind_query(builtin().get(step).query, keys, {}, {}))
-            for step in below
-            if step != home
+        steps = {
+            step: write_sql(bind_query(relation.query, keys, {}, {}))
+            for step, relation in _list_steps(name, _list_conditions(buckets)).items()
         }
-        query = write_sql(bind_query(builtin().get(name).query, keys, {}, {}))
+        query = steps.pop(name)
+        ctes |= steps
         params = None if queries is None else queries.params
         frame = joint_input.run(write_with(ctes, query), params)
         if is_one:
@@ -267,12 +271,35 @@ class Pairs(NamedTuple):
         return write_sql(read_expressions(relation.query)[column].copy().transform(replace_node))
 
 
-def _list_reads(name: str) -> Sequence[str]:
-    relation = builtin().get(name)
-    below = [
-        builtin().get(step).reads for step in relation.reads if step not in ("pairs", "losses")
-    ]
-    return [*relation.reads, *(read for reads in below for read in reads)]
+def _list_conditions(buckets: Buckets | None) -> frozenset[str]:
+    """Return the conditions of twins that hold with these ranges of scores."""
+    if buckets is None:
+        return frozenset()
+    return frozenset({"bucketed"} if buckets.has_ties else {"bucketed", "rows"})
+
+
+def _list_steps(name: str, conditions: frozenset[str]) -> dict[str, Relation]:
+    """Return a file of `sql/base` and those below it, each after the files that it reads."""
+    files = [file for file in builtin().files(name) if file.when <= conditions]
+    relation = max(files, key=lambda file: len(file.when))
+    steps: dict[str, Relation] = {}
+    for read in relation.reads:
+        if read not in ("pairs", "losses"):
+            steps |= _list_steps(read, conditions)
+    return {**steps, name: relation}
+
+
+def _reads_losses(name: str) -> bool:
+    steps = _list_steps(name, frozenset()).values()
+    return any("losses" in relation.reads for relation in steps)
+
+
+def _write_buckets(columns: Mapping[str, str], buckets: Buckets | None) -> dict[str, str]:
+    """Return the ranges of both scores as columns of ``pairs``; none without ranges."""
+    if buckets is None:
+        return {}
+    scores = {"bucket": "score", "baseline_bucket": "baseline_score"}
+    return {name: write_bucket(columns[score], buckets) for name, score in scores.items()}
 
 
 def write_presence(binding: Binding, folds: Sequence[Column] = ()) -> str | None:

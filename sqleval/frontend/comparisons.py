@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 
 import polars as pl
 
 from sqleval.catalog import request
 from sqleval.common.sql_text import Value
+from sqleval.compiler.buckets import Buckets
 from sqleval.frontend.bound import (
     Bound,
     Metrics,
@@ -17,6 +19,8 @@ from sqleval.frontend.bound import (
     parse_requests,
     refuse_many_labels,
 )
+from sqleval.frontend.choosing import choose_buckets
+from sqleval.resampling.cells import Input
 from sqleval.resampling.deferred import defer_frame
 
 
@@ -124,7 +128,7 @@ def compare(
         key_names,
         groups,
     )
-    data = create_clustered(bound, cluster, requests)
+    data = _share_ranks(bound, create_clustered(bound, cluster, requests))
     return create_comparison(data, requests, options, bound.key_types)
 
 
@@ -191,7 +195,7 @@ def leaderboard(
         test=test, paired=paired, ci=ci, adjust=adjust, replicates=replicates, seed=seed,
         model=model, key=key_names,
     )  # fmt: skip
-    data = create_clustered(bound, cluster, requests)
+    data = _share_ranks(bound, create_clustered(bound, cluster, requests))
     return create_leaderboard(data, requests, options, bound.key_types)
 
 
@@ -332,5 +336,18 @@ def sample_size(
         seed=seed,
     )  # fmt: skip
     aim = Aim(difference, power, correlation)
-    data = create_input(bound, cluster)
+    data = _share_ranks(bound, create_input(bound, cluster))
     return create_sample_sizes(data, requests, options, aim, bound.key_types)
+
+
+def _share_ranks(bound: Bound, data: Input) -> Input:
+    """Return an input whose large slices are ranked by many tasks, if the engine has several."""
+    if not bound.engine.is_distributed:
+        return data
+
+    @cache
+    def fit_buckets() -> Buckets | None:
+        plan = choose_buckets(bound)
+        return plan if isinstance(plan, Buckets) else None
+
+    return data._replace(fit_buckets=fit_buckets)

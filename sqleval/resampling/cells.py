@@ -13,6 +13,7 @@ from sqleval.binding.binding import SQUARES, Binding, Definition, list_columns_r
 from sqleval.common.columns import Column
 from sqleval.common.sql_text import Value, quote, select, write_with
 from sqleval.compiler import rows
+from sqleval.compiler.buckets import Buckets
 from sqleval.compiler.weights import LEAST_SHARE, WHOLE, WHOLE_WEIGHT
 from sqleval.engines.base import Engine
 from sqleval.errors import DataError
@@ -42,6 +43,9 @@ class Input(NamedTuple):
         The engine that runs the statements.
     cluster : Column or None
         The column of clusters, which are drawn whole, such as users.
+    fit_buckets : callable or None
+        For an engine of several machines: returns ranges of the score, or None if one task can
+        rank all rows.
     """
 
     binding: Binding
@@ -49,6 +53,7 @@ class Input(NamedTuple):
     labels: Source | None
     engine: Engine
     cluster: Column | None = None
+    fit_buckets: Callable[[], Buckets | None] | None = None
 
     def run(self, sql: str, params: Mapping[str, Value] | None = None) -> pl.DataFrame:
         """Run a SELECT over the input."""

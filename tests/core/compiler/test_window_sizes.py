@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -10,22 +10,27 @@ import numpy as np
 import polars as pl
 import pytest
 import sqlglot
+from polars.testing import assert_frame_equal
 from sqlglot import exp
 
 import sqleval
 from sqleval.compiler.buckets import Buckets
 from sqleval.compiler.metrics import compile_metrics
 from sqleval.compiler.statement import Cte, Statement
+from sqleval.engines import kept
+from sqleval.engines.duckdb import DuckDB
+from sqleval.frontend import plan
 from sqleval.frontend.bound import list_objects, list_sources, parse_requests
 from sqleval.frontend.plan import fit_buckets
 from sqleval.frontend.predictions import Predictions
-from tests.core.compiler.test_buckets import compile_buckets, list_statements, run
+from tests.core.compiler.test_buckets import compile_buckets, list_statements
 from tests.support import many_labels, spark_process
 from tests.support import support_matrix as matrix
 from tests.support.versions import needs
 
 pytestmark = needs("older engines print plans in another form, of the same text", duckdb="2")
 
+Ask = Callable[[str, Mapping[str, Any]], list[tuple[Any, ...]]]
 LIMIT = spark_process.ROWS_INTO_ONE_PARTITION
 
 
@@ -39,13 +44,19 @@ def list_windows(operator: dict[str, Any]) -> Iterator[tuple[int, str]]:
         yield from list_windows(child)
 
 
-def run_windows(predictions: Predictions, statement: Statement) -> list[tuple[int, str]]:
+def create_ask(predictions: Predictions) -> Ask:
+    """Return a function that runs a statement over the rows on DuckDB."""
+    engine, sources, objects = (
+        predictions.engine, list_sources(predictions), list_objects(predictions)
+    )  # fmt: skip
+    return lambda sql, params: engine.rows(sql, params, sources, objects)
+
+
+def run_windows(ask: Ask, statement: Statement) -> list[tuple[int, str]]:
     """Return the rows and the text of each window that has run on DuckDB."""
     explain = f"EXPLAIN (ANALYZE, FORMAT JSON) {statement.sql}"
-    objects = list_objects(predictions)
-    sources = list_sources(predictions)
-    ((_, plan),) = predictions.engine.rows(explain, statement.params, sources, objects)
-    return list(list_windows(json.loads(plan)["operator"][0]))
+    ((_, text),) = ask(explain, statement.params)
+    return list(list_windows(json.loads(text)["operator"][0]))
 
 
 def list_partitions(statement: Statement) -> Iterator[tuple[str, str, Statement]]:
@@ -54,7 +65,7 @@ def list_partitions(statement: Statement) -> Iterator[tuple[str, str, Statement]
     The count is the statement of the number of rows of the largest partition.
     """
     for i, cte in enumerate(statement.ctes):
-        tree = sqlglot.parse_one(cte.sql, dialect="duckdb")
+        tree: Any = sqlglot.parse_one(cte.sql, dialect="duckdb")
         nested = [Cte(each.alias, each.this.sql("duckdb")) for each in tree.ctes]
         for query in tree.find_all(exp.Select):
             windows = [each for each in query.find_all(exp.Window) if each.parent_select is query]
@@ -72,17 +83,78 @@ def list_partitions(statement: Statement) -> Iterator[tuple[str, str, Statement]
                 yield cte.name, text, replace(count, params=params)
 
 
-def find_large(predictions: Predictions, statement: Statement) -> list[tuple[int, str]]:
+def find_large(asked: Predictions | Ask, statement: Statement) -> list[tuple[int, str]]:
     """Return the windows of a statement that one task would sort, with the number of their rows."""
+    ask = create_ask(asked) if isinstance(asked, Predictions) else asked
     # A window without PARTITION BY holds all of its rows. Unused ones do not run.
-    whole = [
-        (n, text) for n, text in run_windows(predictions, statement) if "(PARTITION" not in text
-    ]
-    parts = []
+    whole = [(n, text) for n, text in run_windows(ask, statement) if "(PARTITION" not in text]
+    parts: list[tuple[int, str]] = []
     for relation, keys, count in list_partitions(statement):
-        ((n,),) = run(predictions, count)
+        ((n,),) = ask(count.sql, count.params)
         parts.append((n, f"{relation} by {keys}"))
     return [(n, text) for n, text in whole + parts if n > LIMIT]
+
+
+def parse_statement(sql: str, params: Mapping[str, Any]) -> Statement:
+    """Return a text as a statement of its relations."""
+    tree: Any = sqlglot.parse_one(sql, dialect="duckdb")
+    ctes = tuple(Cte(each.alias, each.this.sql("duckdb")) for each in tree.ctes)
+    tree.set("with_", None)
+    return Statement(ctes, tree.sql("duckdb"), params, ())
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Statement, Ask]]:
+    """Let DuckDB count as an engine of several machines, and list the statements that it runs."""
+    statements: list[tuple[Statement, Ask]] = []
+    monkeypatch.setattr(DuckDB, "is_distributed", True)
+    monkeypatch.setattr(DuckDB, "dialect", "spark")
+    monkeypatch.setattr(plan, "ROWS_OF_ONE_TASK", LIMIT)
+    local = DuckDB()
+    monkeypatch.setattr(kept, "embedded", lambda: local)
+    call, ask = DuckDB.run, DuckDB.rows
+
+    def record(
+        engine: DuckDB, sql: str, params: Any, sources: Any, objects: Any, *given: Any
+    ) -> Any:
+        # Others have no window, or read a table that this process keeps; those of `rows` have few
+        # rows.
+        is_kept = any(source.relation.startswith("memory.") for source in sources)
+        if sql.startswith("WITH") and not is_kept:
+            statement = parse_statement(sql, params)
+            statements.append((statement, lambda s, p: ask(engine, s, p, sources, objects)))
+        return call(engine, sql, params, sources, objects, *given)
+
+    monkeypatch.setattr(DuckDB, "run", record)
+    return statements
+
+
+@pytest.mark.parametrize("weight", [None, "w"])
+@pytest.mark.parametrize("ties", [False, True])
+def test_two_models_are_compared_in_parts(
+    weight: str | None, ties: bool, rows: pl.DataFrame, asked: list[tuple[Statement, Ask]]
+) -> None:
+    tied = pl.when(pl.col("item") % 2 == 0).then(0.25).otherwise("score") if ties else "score"
+    models = {"a": "a", "b": "noise"}
+    weighted = rows.with_columns(w=pl.col("noise") + 0.5, a=tied)
+    both = sqleval.scan(weighted, label="label", score=models, weight=weight)
+    found = both.compare("roc_auc").collect()
+    assert [large for each, ask in list(asked) for large in find_large(ask, each)] == []
+    names = {cte.name for statement, _ in asked for cte in statement.ctes}
+    assert ("score_placements" in names, "pair_buckets" in names) == (ties, True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(DuckDB, "is_distributed", False)
+        assert_frame_equal(found, both.compare("roc_auc").collect(), abs_tol=1e-12)
+
+
+def test_states_and_drift_have_small_windows(
+    rows: pl.DataFrame, asked: list[tuple[Statement, Ask]]
+) -> None:
+    scored = sqleval.scan(rows, label="label", score="score")
+    scored.state(["roc_auc", "f1"]).collect()
+    sqleval.drift(rows, rows.head(9_000), score="noise", bins=9)
+    assert len(asked) == 3  # a state, and the counts of both samples
+    assert [large for each, ask in list(asked) for large in find_large(ask, each)] == []
 
 
 def compile_all(predictions: Predictions, names: list[str], rows: pl.DataFrame) -> Statement:

@@ -488,3 +488,15 @@ def test_a_result_becomes_a_table_of_spark(
     writer.saveAsTable("metrics", path=str(tmp_path / "metrics"))
     assert_frame_equal(pl.DataFrame(session.table("metrics").toArrow()), result)
     session.sql("DROP TABLE metrics")
+
+
+@pytest.mark.parametrize("options", [{}, {"by": "seg"}, {"weight": "w"}], ids=str)
+def test_models_are_compared_by_many_tasks(
+    options: dict[str, Any], rows: pl.DataFrame, session: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call = {"label": "y", "score": {"p": "p", "q": "q"}, **options}
+    expected = sqleval.scan(rows, **call).compare(["roc_auc", "gini"]).collect()
+    monkeypatch.setattr(plan, "ROWS_OF_ONE_TASK", 50)
+    # `p` and `q` have many ties, also with each other.
+    found = sqleval.scan("rows", engine=session, **call).compare(["roc_auc", "gini"])
+    assert_frame_equal(found.collect(), expected, abs_tol=1e-12)

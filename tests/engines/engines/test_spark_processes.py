@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from tests.support import spark_process
+from tests.support import spark_executors, spark_process
 
 #: Options of Java: compile quickly, because code runs once, with more than the 48 MB for compiled
 #: code, because Java would warn on stdout when they are full; collect garbage in one thread. Spark:
@@ -80,3 +80,19 @@ def test_a_classic_session_spark_connect_and_the_command(tmp_path: Path) -> None
     assert [row["n"] for row in of_command] == [spark_process.ROWS_OF_COMMAND]
     assert re.search(rb"\xe2\x94\x81.*\d%", shown), shown[-500:]
     assert b"[Stage" not in shown
+
+
+def test_an_executor_that_is_killed_changes_no_digit() -> None:
+    """Its tasks run again on others, in another order."""
+    done = subprocess.run(
+        spark_executors.COMMAND, stdout=subprocess.PIPE, check=True, cwd=Path(__file__).parents[3],
+        env={
+            **{name: v for name, v in os.environ.items() if not name.startswith("SPARK_")},
+            "SPARK_LOCAL_IP": "127.0.0.1",
+        },
+    )  # fmt: skip
+    found = json.loads(done.stdout.splitlines()[-1])
+    usual, after_a_kill = found["results"]
+    assert found["killed"] == 1
+    assert [row[4] for row in usual] == [spark_executors.ROWS]
+    assert after_a_kill == usual
