@@ -49,6 +49,8 @@ class Postgres(Warehouse):
 
     name = "PostgreSQL"
     dialect = "postgres"
+    # By itself it keeps the rows of every relation that is read twice, which takes as long again.
+    keeps_hints = True
 
     def __init__(self, address: str = "", connection: Any = None) -> None:
         self._address = address

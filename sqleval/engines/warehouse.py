@@ -40,6 +40,8 @@ class Warehouse(Engine):
 
     #: The name of the engine in messages.
     name: ClassVar[str]
+    #: Whether it understands MATERIALIZED, and NOT MATERIALIZED, of a CTE.
+    keeps_hints: ClassVar[bool] = False
 
     def translate(
         self, statement: str, params: Mapping[str, Value], relations: Mapping[str, object]
@@ -58,7 +60,11 @@ class Warehouse(Engine):
         tree = sqlglot.parse_one(statement, dialect="duckdb")
         for node in list(tree.find_all(exp.Placeholder)):
             node.replace(_write_value(params[node.name]))
+        hints = {cte.alias: cte.args.get("materialized") for cte in tree.find_all(exp.CTE)}
         adapt(tree, self.dialect)
+        if self.keeps_hints:
+            for cte in tree.find_all(exp.CTE):
+                cte.set("materialized", hints.get(cte.alias))
         put_nulls_last(tree)
         self._rewrite(tree)
         for table in tree.find_all(exp.Table):

@@ -185,6 +185,10 @@ def test_the_statement_is_in_postgresqls_sql(server: PostgreSQL) -> None:
     assert shown.columns[:3] == ["seg", "metric", "value"]
     assert [row[2] for row in shown.rows] == found["value"].to_list()
     assert [name for name, _, _ in scan.steps("f1")][:2] == ["_source", "_audit"]
+    # The rows are read from the table, not from a copy that the server keeps.
+    plan = server.run(f"EXPLAIN {scan.sql(['f1', 'log_loss'])}").rows
+    copies = [line for (line,) in plan if "CTE Scan" in str(line)]
+    assert all("_source" not in str(line) and "predictions" not in str(line) for line in copies)
 
 
 def test_only_results_travel(
