@@ -6,7 +6,7 @@ range: 0 .. 1
 reference: sklearn.metrics.roc_auc_score
 task: two classes
 weights: none
-since: 0.3.0
+since: 0.2.0
 when: unweighted rows
 */
 -- The rank in rising order less the rank in falling order is the number of rows below a row less

@@ -6,7 +6,7 @@ range: 0 .. 1
 reference: sklearn.metrics.roc_auc_score
 task: two classes
 weights: none
-since: 0.3.0
+since: 0.2.0
 when: unweighted rows
 */
 SELECT

@@ -69,7 +69,7 @@ def _should_sort(bound: Bound, probed: Sequence[Any]) -> bool:
     return has_few_ties and fits and slices * _ROWS_OF_SLICE <= rows
 
 
-def choose_bins(bound: Bound, bins: Bins) -> Plan:
+def choose_bins(bound: Bound, bins: Bins, *, can_sort: bool = False) -> Plan:
     """Choose bins that keep the tolerance, or an exact plan if it is faster.
 
     Grouping a few distinct scores is exact and faster. With slices, ranking rows is as fast as
@@ -78,7 +78,7 @@ def choose_bins(bound: Bound, bins: Bins) -> Plan:
     if not _should_probe(bound) or bound.source.once:
         return bins
     if bound.binding.keys:
-        return choose_rows_or_groups(bound)
+        return choose_rows_or_groups(bound, can_sort=can_sort)
     probed = _probe_scores(bound)
     if estimate_distinct_scores(probed) < FEW_SCORES and not bound.binding.is_weighted:
         return "groups"

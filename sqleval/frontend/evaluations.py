@@ -138,11 +138,11 @@ def evaluate(
     statement(chosen or "rows", None)  # so that a wrong request raises before collect
 
     def choose() -> Plan:
-        if chosen is not None and chosen.tolerance is not None:
-            return choose_bins(bound, chosen)
         ranked = [each for each in requests if each.depends_on("score_counts")]
+        can_sort = closed[0] is None and bool(ranked) and all(map(_has_sorted_twin, ranked))
+        if chosen is not None and chosen.tolerance is not None:
+            return choose_bins(bound, chosen, can_sort=can_sort)
         if chosen is None and ranked:
-            can_sort = closed[0] is None and all(map(_has_sorted_twin, ranked))
             return choose_rows_or_groups(bound, can_sort=can_sort)
         return chosen or "rows"
 
