@@ -379,9 +379,12 @@ CREATE OR REPLACE MACRO sqleval._unknown(requested_names, known_names) AS
         LIST_FILTER(requested_names, LAMBDA each: NOT LIST_CONTAINS(known_names, each)),
         LAMBDA each: CONCAT(
             'no metric called ''', each, ''', did you mean ''',
-            LIST_REVERSE_SORT(LIST_TRANSFORM(known_names, LAMBDA name: STRUCT_PACK(
-                likeness := JARO_WINKLER_SIMILARITY(each, name), name := name
-            )))[1].name, '''?'
+            COALESCE(
+                sqleval._called(each),
+                LIST_REVERSE_SORT(LIST_TRANSFORM(known_names, LAMBDA name: STRUCT_PACK(
+                    likeness := JARO_WINKLER_SIMILARITY(each, name), name := name
+                )))[1].name
+            ), '''?'
         )
     )[1] END;
 

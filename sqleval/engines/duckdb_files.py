@@ -139,10 +139,12 @@ def _list_macros(con: Any) -> set[tuple[str, str]]:
     ).fetchone()
     if not has_help:
         return set()
+    # An alias is known by its comment.
     return set(
         con.execute(
-            "SELECT DISTINCT h.name, CASE f.function_type WHEN 'table_macro' THEN 'MACRO TABLE' "
-            "ELSE 'MACRO' END FROM sqleval.help() AS h JOIN duckdb_functions() AS f "
-            f"ON f.function_name = h.name WHERE {schema}"
+            "SELECT DISTINCT f.function_name, CASE f.function_type WHEN 'table_macro' "
+            "THEN 'MACRO TABLE' ELSE 'MACRO' END FROM duckdb_functions() AS f "
+            "LEFT JOIN sqleval.help() AS h ON f.function_name = h.name "
+            f"WHERE {schema} AND (h.name IS NOT NULL OR f.comment LIKE 'another name of %')"
         ).fetchall()
     )

@@ -81,7 +81,8 @@ def list_macros(con: duckdb.DuckDBPyConnection, kind: str, weighted: bool = Fals
     """Return the macros of files that take a kind of data, with weights or without."""
     found = con.execute(
         "SELECT DISTINCT function_name, parameters FROM duckdb_functions() "
-        "WHERE schema_name = 'sqleval' AND function_name[1] <> '_'"
+        "WHERE schema_name = 'sqleval' AND function_name[1] <> '_' "
+        "AND comment NOT LIKE 'another name of %'"
     ).fetchall()
     needs = {
         "binary": {"score"}, "ranking": {"score", "qid"}, "regression": {"prediction"},

@@ -38,7 +38,7 @@ def test_statements_one_by_one(console: duckdb.DuckDBPyConnection) -> None:
 
 
 def test_each_call_of_the_help_runs(console: duckdb.DuckDBPyConnection) -> None:
-    rows = fetch_rows(console, "FROM sqleval.help()")
+    rows = fetch_rows(console, "FROM sqleval._pages()")
     of_two_models = {"roc_dominance", "roc_enclosure"}
     # A macro has one column of scores.
     of_class_scores = {
@@ -98,11 +98,63 @@ def test_metrics_may_be_a_text(console: duckdb.DuckDBPyConnection) -> None:
         console.execute(call.format("''"))
 
 
-def test_help_names_parameters_and_the_release(console: duckdb.DuckDBPyConnection) -> None:
-    rows = {row["name"]: row["parameters"] for row in fetch_rows(console, "FROM sqleval.help()")}
-    assert rows["f_beta"] == "beta := 1.0, threshold := NULL"
-    assert rows["roc_auc"] == ""
+def test_help_names_arguments_and_the_release(console: duckdb.DuckDBPyConnection) -> None:
+    rows = {row["name"]: row["arguments"] for row in fetch_rows(console, "FROM sqleval.help()")}
+    assert rows["f_beta"] == "label, score, prediction, beta, threshold"
+    assert rows["roc_auc"] == "label, score"
+    assert rows["help"] == ""
     assert console.execute("SELECT sqleval.version()").fetchone() == (sqleval.__version__,)
+
+
+def test_help_fits_80_columns(
+    console: duckdb.DuckDBPyConnection, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = [row["name"] for row in fetch_rows(console, "FROM sqleval.help()")]
+    con = console.cursor()
+    for call in ("help()", *(f"help('{name}')" for name in names)):
+        con.sql(f"FROM sqleval.{call}").show(max_width=80)
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert lines[1].split() == ["│", "name", "│", "about", "│", "arguments", "│"]
+    assert len(lines) > 1_000
+    assert sum(line.split()[1::2] == ["item", "text"] for line in lines if "│" in line) == len(
+        names
+    )
+
+
+def test_help_of_one_macro(console: duckdb.DuckDBPyConnection) -> None:
+    page = fetch_rows(console, "FROM sqleval.help('F1_score')")
+    assert page == fetch_rows(console, "FROM sqleval.help('f1')")
+    texts = {row["item"]: row["text"] for row in page}
+    assert texts["also called"] == "dice, f1_score"
+    assert {"label", "score", "weight", "slice", "nulls", "threshold", "average"} <= {*texts}
+    assert texts["undefined"] == "no positive labels and no predicted positives"
+    assert fetch_rows(console, texts["example"].replace("y,", "1,").replace(":= p", ":= 0.5")) != []
+    with pytest.raises(duckdb.Error, match="no macro called 'roc_auk', did you mean 'roc_auc'"):
+        console.execute("FROM sqleval.help('roc_auk')")
+
+
+def test_search_reads_all_texts(console: duckdb.DuckDBPyConnection) -> None:
+    def search(word: str) -> set[str]:
+        return {row["name"] for row in fetch_rows(console, f"FROM sqleval.search('{word}')")}
+
+    assert {"expected_calibration_error", "calibration_curve", "pcoc"} <= search("Calibration")
+    assert search("mcc") >= {"matthews_corrcoef"}
+    assert search("no such word") == set()
+
+
+def test_an_alias_gives_the_rows_of_its_macro(console: duckdb.DuckDBPyConnection) -> None:
+    call = "FROM sqleval.{}('preds', label := y, score := p, slice := g)"
+    for alias, name in {"f1_score": "f1", "auc": "roc_auc", "iou": "jaccard"}.items():
+        expected = fetch_rows(console, call.format(name))
+        assert fetch_rows(console, call.format(alias)) == expected
+        assert len(expected) > 1
+    aliases = {alias for each in FILES for alias in each.header.get("aliases", ())}
+    made = {name for name, _ in console.execute(MACROS).fetchall()}
+    assert len(aliases & made) > 130
+    with pytest.raises(duckdb.Error, match="no metric called 'auc', did you mean 'roc_auc'"):
+        fetch_rows(console, "FROM sqleval.evaluate('preds', label := y, score := p, "
+                            "metrics := ['auc'])")  # fmt: skip
 
 
 def test_an_upgrade_drops_what_a_release_no_longer_has(tmp_path: Path) -> None:
