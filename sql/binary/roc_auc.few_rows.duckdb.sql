@@ -1,6 +1,6 @@
 /*
-summary: ROC AUC from the rows below and above each positive
-formula: (#(s+ > s-) - #(s+ < s-) + P N) / (2 P N)
+summary: ROC AUC from the mean ranks of the positives
+formula: (R+ - P (P + 1) / 2) / (P N), R+ the sum of the positives' mean ranks
 direction: higher
 range: 0 .. 1
 reference: sklearn.metrics.roc_auc_score
@@ -9,12 +9,13 @@ weights: none
 since: 0.2.0
 when: unweighted rows
 */
--- The rank in rising order less the rank in falling order is the number of rows below a row less
--- the number above it. In the sum over the positives, pairs of two positives cancel out.
+-- The mean rank of a tie is half of its lowest rank and its highest, which is the number of rows up
+-- to its score. Both come from one order: two windows of different orders within a key of the
+-- folders are an internal error in DuckDB 2.0.
 SELECT
     slice,
-    CAST(SUM(CASE WHEN label = 1 THEN low_rank - high_rank ELSE 0 END)
-        + SUM(label) * (COUNT(*) - SUM(label)) AS DOUBLE)
+    CAST(SUM(CASE WHEN label = 1 THEN lowest_rank + highest_rank ELSE 0 END)
+        - SUM(label) * (SUM(label) + 1) AS DOUBLE)
         / NULLIF(2e0 * SUM(label) * (COUNT(*) - SUM(label)), 0) AS value,
     CASE
         WHEN COALESCE(SUM(label), 0) = 0 THEN 'no positive labels'
@@ -24,8 +25,8 @@ FROM (
     SELECT
         slice,
         label,
-        RANK() OVER (PARTITION BY slice ORDER BY score) AS low_rank,
-        RANK() OVER (PARTITION BY slice ORDER BY score DESC) AS high_rank
+        RANK() OVER (PARTITION BY slice ORDER BY score) AS lowest_rank,
+        COUNT(*) OVER (PARTITION BY slice ORDER BY score) AS highest_rank
     FROM predictions
 ) AS ranked
 GROUP BY slice

@@ -18,6 +18,7 @@ from sqleval.catalog import builtin
 from sqleval.engines.duckdb import DuckDB
 from sqleval.frontend import choosing
 from sqleval.sources.source import Source
+from tests.support.flights import FLIGHTS
 
 #: Scores at the ends of ranges of doubles, and neighbours of each other.
 SPECIAL = [
@@ -104,8 +105,18 @@ def test_every_pair_counts_once(seed: int, sorts: list[str]) -> None:
 def test_every_pair_of_few_rows_counts_once(seed: int) -> None:
     bound = sqleval.scan(pl.DataFrame({"y": [0, 1], "p": [0.1, 0.8]}), label="y", score="p")
     assert choosing.choose_rows_or_groups(bound) == "few"
-    assert "high_rank" in bound.sql("roc_auc", plan="few")
+    assert "highest_rank" in bound.sql("roc_auc", plan="few")
     check_pairs(seed)
+
+
+def test_few_rows_by_a_key_of_the_folders() -> None:
+    roles: dict[str, Any] = {"label": "delayed", "score": "p_boosted", "nulls": "drop"}
+    lake = f"{FLIGHTS}/predictions/month=07/*.parquet"
+    bound = sqleval.scan(lake, **roles, by="month")
+    expected = bound.evaluate("roc_auc_trapezoid").collect()["value"]
+    with duckdb.connect() as con:
+        found = con.sql(bound.sql("roc_auc", plan="few")).pl()
+    assert found.select("month", "value").rows() == [("07", pytest.approx(expected.item()))]
 
 
 @pytest.mark.parametrize(
