@@ -188,9 +188,9 @@ def confusion(
     type=click.Choice(["rows", "few", "numbered", "sorted", "groups"]),
     default="rows",
     show_default=True,
-    help="The plan to print: rows, at most 100,000 rows, rows with an integer id per slice, rows "
-    "sorted by one integer for slice, score and label, or groups of equal scores; evaluate chooses "
-    "the plan itself.",
+    help="The plan to print: rows, few rows, rows with an integer id per slice, rows sorted by one "
+    "integer for slice, score and label, or groups of equal scores; evaluate chooses the plan "
+    "itself.",
 )
 @click.option("--params", is_flag=True, help="Keep $parameters instead of their values.")
 @click.option("--steps", is_flag=True, help="Run step by step and show the rows of each step.")

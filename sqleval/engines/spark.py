@@ -46,16 +46,6 @@ def _list_paths(source: object) -> list[str]:
     return paths if len(paths) == len(every) else []
 
 
-def _write_source(source: object, query: str | None) -> str:
-    """Return a source's text after FROM; empty for a DataFrame, several paths and CSV files."""
-    if query is not None:
-        return f"({query.strip().rstrip(';')})"
-    paths = _list_paths(source) or [source]
-    if len(paths) > 1 or not isinstance(paths[0], str):
-        return ""
-    return write_path(paths[0]) if isinstance(source, list) or is_path(paths[0]) else paths[0]
-
-
 class Spark(Engine):
     """Spark, through a session, classic or of Spark Connect; see `base.Engine`.
 
@@ -96,9 +86,8 @@ class Spark(Engine):
         RequestError
             If the source is something else.
         """
-        label, read = self._find_reader(source, query)
-        opened = self._open_frame(label, read, name)
-        return replace(opened, written=_write_source(source, query))
+        label, written, read = self._find_reader(source, query)
+        return replace(self._open_frame(label, read, name), written=written)
 
     def open_files(self, files: Sequence[str], name: str) -> Source:
         """Return the source of listed files; see `spark_files.read_files`."""
@@ -121,29 +110,30 @@ class Spark(Engine):
 
         return Source(quote(name), name=name, make=select, empty=frame, label=label)
 
-    def _find_reader(self, source: object, query: str | None) -> tuple[str, Callable[[], Any]]:
-        """Return the name of a source in messages, and a function that returns its DataFrame."""
+    def _find_reader(self, source: object, query: str | None) -> tuple[str, str, Callable[[], Any]]:
+        """Return a source's name in messages, its text after FROM, and a reader of its DataFrame.
+
+        The text is empty for a DataFrame, several paths and CSV files.
+        """
         if query is not None:
             if source is not None:
                 raise RequestError("give a source or query=, not both")
-            return "the query", lambda: self.session.sql(query)
+            written = f"({query.strip().rstrip(';')})"
+            return "the query", written, lambda: self.session.sql(query)
         if is_spark(source, "DataFrame"):
-            return "the DataFrame", lambda: source
-        if isinstance(source, str):
-            return source, lambda: self._read(source)
-        if paths := _list_paths(source):
+            return "the DataFrame", "", lambda: source
+        if isinstance(source, str) and not is_path(source):
+            return source, source, lambda: self.session.table(source)
+        if paths := [source] if isinstance(source, str) else _list_paths(source):
             label = f"{len(paths)} paths" if len(paths) > 1 else paths[0]
-            return label, lambda: read_paths(self.session, paths)
+            written = write_path(paths[0]) if len(paths) == 1 else ""
+            return label, written, lambda: read_paths(self.session, paths)
         if source is None:
             raise RequestError("give a source: a table, a path, a DataFrame or query=")
         raise RequestError(
             f"Spark cannot read a {type(source).__module__}.{type(source).__qualname__}; give a "
             "table, a path or a DataFrame of Spark's"
         )
-
-    def _read(self, text: str) -> Any:
-        """Return a DataFrame of a table or path."""
-        return read_paths(self.session, [text]) if is_path(text) else self.session.table(text)
 
     def describe(self, source: Source) -> tuple[Source, dict[str, Column]]:
         """Return the source, and its columns by name.

@@ -14,6 +14,12 @@ from sqleval.export.macro_overloads import write_default
 
 #: The columns of an example, by argument.
 _EXAMPLE = {"label": "y", "score": "p", "prediction": "c", "qid": "q"}
+#: The macros that the script itself writes: name, what it is, arguments and an example.
+OF_SCRIPT = (
+    ("version", "release of sqleval that made the macros", "", "SELECT sqleval.version()"),
+    ("help", "every macro, or what one is for", "name", "FROM sqleval.help('roc_auc')"),
+    ("search", "macros whose text has a word", "word", "FROM sqleval.search('calibration')"),
+)
 #: What an argument is, if several macros have it.
 _ARGUMENTS = {
     "tbl": "the name of a table, view, CTE or file, in quotes",
@@ -72,25 +78,16 @@ class Page(NamedTuple):
 
 def list_pages(console: str, macros: Mapping[str, Sequence[str]]) -> list[Page]:
     """Return the page of each macro: of ``sql/console.sql``, and of these overloads by name."""
-    pages = [
-        _describe_macro("version", "release of sqleval that made the macros", "version()"),
-        _describe_macro("help", "every macro, or one: help('roc_auc')", "help()"),
-        _describe_macro("search", "the macros whose text has a word", "search('calibration')"),
-    ]
+    pages = [_describe_macro(*each) for each in OF_SCRIPT]
     for name, comment in _COMMENT.findall(console):
         about, _, call = comment.replace("''", "'").rpartition(": ")
-        pages.append(_describe_macro(name, about, call))
+        arguments = call[call.index("(") + 1 : call.index(")")]
+        pages.append(_describe_macro(name, about, arguments, call))
     return pages + [_describe_metric(name, overloads) for name, overloads in macros.items()]
 
 
-def _describe_macro(name: str, about: str, call: str) -> Page:
+def _describe_macro(name: str, about: str, arguments: str, call: str) -> Page:
     """Return the page of a macro that belongs to no file of the catalogue."""
-    if name in ("help", "search"):
-        call = f"FROM sqleval.{call}"
-    elif name == "version":
-        call = f"SELECT sqleval.{call}"
-    inside = call[call.index("(") + 1 : call.index(")")]
-    arguments = "" if name in ("version", "help") else inside
     items = (("what", about), ("example", call))
     return Page(name, "console", about, arguments, call, (), items)
 

@@ -7,7 +7,14 @@ from sqleval.catalog.catalogue import find_sql_folder
 from sqleval.common.imports import DISTRIBUTION
 from sqleval.common.sql_text import write_literal
 from sqleval.export.macro_files import quote_argument
-from sqleval.export.macro_help import Page, list_pages, write_aliases, write_help, write_names
+from sqleval.export.macro_help import (
+    OF_SCRIPT,
+    Page,
+    list_pages,
+    write_aliases,
+    write_help,
+    write_names,
+)
 from sqleval.export.macro_overloads import write_macros
 
 
@@ -57,7 +64,7 @@ def write_script() -> str:
 def _write_comments(pages: Sequence[Page]) -> Iterator[str]:
     """Yield the comment on each macro: what it is, and an example."""
     for page in pages:
-        if page.family == "console" and page.name not in ("version", "help", "search"):
+        if page.family == "console" and page.name not in {name for name, *_ in OF_SCRIPT}:
             continue  # ``sql/console.sql`` has the comment
         kind = "MACRO" if page.name == "version" else "MACRO TABLE"
         whole = dict(page.items)["what"]

@@ -25,7 +25,7 @@ from sqleval.frontend.plan import (
     write_score_sample,
 )
 
-#: Up to so many rows two windows take less time than the sort of integers, which has more steps.
+#: Up to so many rows one window takes less time than the sort of integers, which has more steps.
 _FEW_ROWS = 100_000
 #: While rows are sorted in memory: bytes per row, and the share of the engine's memory for them.
 _ROW_BYTES, _SHARE = 40, 0.25

@@ -102,7 +102,7 @@ def test_help_names_arguments_and_the_release(console: duckdb.DuckDBPyConnection
     rows = {row["name"]: row["arguments"] for row in fetch_rows(console, "FROM sqleval.help()")}
     assert rows["f_beta"] == "label, score, prediction, beta, threshold"
     assert rows["roc_auc"] == "label, score"
-    assert rows["help"] == ""
+    assert rows["help"] == "name"
     assert console.execute("SELECT sqleval.version()").fetchone() == (sqleval.__version__,)
 
 
