@@ -6,9 +6,6 @@ from typing import NamedTuple
 
 from sqleval.common.sql_text import write_double
 
-#: The number of buckets of equal width between two cuts.
-_BUCKETS_PER_RANGE = 128
-
 
 class Buckets(NamedTuple):
     """Ranges of the score with about equally many rows.
@@ -20,10 +17,13 @@ class Buckets(NamedTuple):
         scores from the last one on.
     has_ties : bool
         Whether scores have so many ties that rows are counted by score before they are ranked.
+    per_range : int
+        The number of buckets of equal width between two cuts.
     """
 
     cuts: tuple[float, ...]
     has_ties: bool
+    per_range: int = 128
 
 
 def write_bucket(score: str, buckets: Buckets) -> str:
@@ -37,13 +37,13 @@ def write_bucket(score: str, buckets: Buckets) -> str:
     ranges = [("0", buckets.cuts[0])]
     for i, (low, high) in enumerate(pairwise(buckets.cuts)):
         # A little less, so that the rounded product does not reach the next range.
-        per_unit = _BUCKETS_PER_RANGE * (1 - 1e-12) / (high - low)
+        per_unit = buckets.per_range * (1 - 1e-12) / (high - low)
         offset = "0"  # of a range that is too narrow or too wide to divide
         if 0 < per_unit < math.inf:
             above = f"({value} - {write_double(low)})"
             offset = f"CAST(FLOOR({above} * {write_double(per_unit)}) AS INTEGER)"
-        ranges.append((f"{1 + i * _BUCKETS_PER_RANGE} + {offset}", high))
-    ranges.append((str(1 + (len(buckets.cuts) - 1) * _BUCKETS_PER_RANGE), 0.0))
+        ranges.append((f"{1 + i * buckets.per_range} + {offset}", high))
+    ranges.append((str(1 + (len(buckets.cuts) - 1) * buckets.per_range), 0.0))
     return _write_choice(value, ranges)
 
 

@@ -115,7 +115,7 @@ def _fit_windows(bound: Bound, sample: pl.DataFrame, rows: int) -> Plan:
     is_sliced = bound.binding.by and not bound.binding.sets
     if is_sliced and estimate_largest_slice(sample, rows) <= plan.ROWS_OF_ONE_TASK:
         return "rows"
-    return fit_buckets(sample.select(pl.col("^score_.*$")))
+    return fit_buckets(sample.select(pl.col("^score_.*$")), rows)
 
 
 def _sample_scores(bound: Bound) -> tuple[pl.DataFrame, int] | None:

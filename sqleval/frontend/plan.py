@@ -49,6 +49,8 @@ ROWS_OF_ONE_TASK = 1_000_000
 _SAMPLED_ROWS = 50_000
 #: The number of ranges, with about equally many rows each; see `compiler.buckets`.
 _RANGES = 32
+#: The least number of buckets in a range, and the rows of a bucket from which on there are more.
+_LEAST_BUCKETS, _ROWS_OF_BUCKET = 128, 250_000
 #: If one score has more than this share of the rows, rows are counted before they are ranked.
 _LARGEST_TIE = 1 / 256
 
@@ -89,8 +91,11 @@ def estimate_largest_slice(sample: pl.DataFrame, rows: int) -> float:
     return max(most, default=0) * max(rows / _SAMPLED_ROWS, 1.0)
 
 
-def fit_buckets(sample: pl.DataFrame) -> Buckets:
-    """Return ranges of the score with about equally many rows each, from a sample of scores."""
+def fit_buckets(sample: pl.DataFrame, rows: int = 0) -> Buckets:
+    """Return ranges of the score with about equally many rows each, from a sample of ``rows`` rows.
+
+    Above a billion rows there are more buckets, so that as many tasks can share them.
+    """
     columns = sample.get_columns()
     scores = pl.concat([column.rename("score").drop_nulls() for column in columns])
     scores = scores.filter(scores.is_finite()).sort()
@@ -99,7 +104,8 @@ def fit_buckets(sample: pl.DataFrame) -> Buckets:
     places = [(len(scores) - 1) * i // _RANGES for i in range(_RANGES + 1)]
     cuts = scores.gather(places).unique().sort().to_list()
     most = scores.value_counts()["count"].cast(pl.Int64).to_list()
-    return Buckets(tuple(cuts), has_ties=max(most) > len(scores) * _LARGEST_TIE)
+    per_range = max(_LEAST_BUCKETS, rows // (_RANGES * _ROWS_OF_BUCKET))
+    return Buckets(tuple(cuts), max(most) > len(scores) * _LARGEST_TIE, per_range)
 
 
 #: From a distributed engine, a curve with more points is read in bins of this many bits.

@@ -5,13 +5,14 @@ from itertools import pairwise
 from math import isfinite, isnan
 from typing import Any
 
+import duckdb
 import numpy as np
 import polars as pl
 import pytest
 
 import sqleval
 from sqleval.catalog import request
-from sqleval.compiler.buckets import Buckets
+from sqleval.compiler.buckets import Buckets, write_bucket
 from sqleval.compiler.curve import compile_curve
 from sqleval.compiler.metrics import compile_metrics
 from sqleval.compiler.statement import Statement
@@ -208,3 +209,22 @@ def test_a_score_of_many_rows_is_counted_first() -> None:
     rng = np.random.default_rng(4)
     scores = np.where(rng.random(50_000) < 0.4, 0.25, rng.random(50_000))
     assert fit_buckets(pl.DataFrame({"score_0": scores})).has_ties
+
+
+def test_more_rows_have_more_buckets() -> None:
+    scores = np.random.default_rng(2).random(50_000)
+    sample = pl.DataFrame({"score_0": scores})
+    few, many = fit_buckets(sample, 10**9), fit_buckets(sample, 10**11)
+    assert few == fit_buckets(sample)
+    assert many.per_range * 32 == pytest.approx(10**11 / 250_000)
+    with duckdb.connect() as con:
+        rows = con.sql(f"SELECT score_0, {write_bucket('score_0', many)} AS bucket FROM sample")
+        found = rows.pl().sort("score_0")["bucket"]
+    assert found.is_sorted()
+    assert found.dtype == pl.Int32
+    assert found.n_unique() > 40_000
+    frame = pl.DataFrame({"y": (scores**2 > 0.2) * 1, "p": np.roll(scores, 1)})
+    predictions = sqleval.scan(frame, label="y", score="p")
+    names = ["roc_auc", "average_precision", "ks"]
+    one, other = (run(predictions, compile_buckets(predictions, names, b)) for b in (few, many))
+    assert_close(one, other)
