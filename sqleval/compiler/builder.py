@@ -66,8 +66,8 @@ class InputRelations(ABC):
         """Write the rows, an empty CTE for their audit, and ``predictions``."""
 
     @abstractmethod
-    def place_audit(self, builder: "Builder", checks: DomainChecks) -> bool:
-        """Write the audit and its verdict; return whether it checks the domain of scores.
+    def place_audit(self, builder: "Builder", checks: DomainChecks) -> None:
+        """Write the audit and its verdict.
 
         The builder calls it last, when it knows which columns all metrics need.
         """
@@ -91,9 +91,17 @@ class InputRelations(ABC):
     def write_table(self, columns: Sequence[str], listed: Sequence[Sequence[str]]) -> str:
         """Return the SELECT of a small table of SQL values."""
 
+    @property
     @abstractmethod
-    def write_verdict(self, *, has_domain: bool) -> tuple[Mapping[str, str], str]:
-        """Return the columns of the audit's verdict, and the join to its relation."""
+    def has_verdict_in_audit(self) -> bool:
+        """Whether ``_audit`` has the verdict as columns, and there is no ``_problems``."""
+
+    @abstractmethod
+    def write_verdict(self, *, is_in_rows: bool) -> tuple[Mapping[str, str], str]:
+        """Return the columns of the audit's verdict, and the join to its relation.
+
+        If ``is_in_rows``, the rows ``r`` have the columns of ``_audit``'s verdict.
+        """
 
     def write_kept_metric(self, request: Request, keys: Sequence[str]) -> MetricText | None:
         """Return the text of a metric whose values the input holds; None if it must be computed."""
@@ -354,7 +362,7 @@ class Builder:
         cte: str,
         order: Sequence[str],
         *,
-        has_domain: bool = False,
+        is_judged: bool = False,
         hidden: Mapping[str, str] | None = None,
     ) -> Statement:
         """Return the finished statement.
@@ -367,12 +375,12 @@ class Builder:
             The relation of these columns.
         order : sequence of str
             The SQL expressions to sort by.
-        has_domain : bool
-            Whether the verdict has the count of scores outside 0 .. 1.
+        is_judged : bool
+            Whether the relation has the columns of ``_audit``'s verdict, if ``_audit`` has them.
         hidden : mapping of str to str, optional
             Further columns next to the verdict, and the SQL of each.
         """
-        verdict, joins = self.relations.write_verdict(has_domain=has_domain)
+        verdict, joins = self.relations.write_verdict(is_in_rows=is_judged)
         verdict = {**verdict, **(hidden or {})}
         outermost = Outermost(dict(items), verdict, f"FROM {cte} AS r{joins}", tuple(order))
         return Statement.create(

@@ -63,7 +63,7 @@ def place_curve(builder: Builder, request: Request) -> Statement:
         cte = builder.place(request.name, Scope(substitutions, collect_values(binding, request)))
     except RequestError as error:
         raise name_request(request, error) from None
-    domain = builder.relations.place_audit(builder, checks)
+    builder.relations.place_audit(builder, checks)
     columns = [column for column in relation.columns if column != SLICE]
     extra = [key for key in list_keys(substitutions) if key not in columns]
     keys = dict(zip(binding.key_names, binding.keys, strict=True))
@@ -84,4 +84,4 @@ def place_curve(builder: Builder, request: Request) -> Statement:
     for part in str(relation.header.get("order", ", ".join(columns))).split(", "):
         column, *direction = part.split()
         order.append(" ".join([home[column], *direction]))
-    return builder.build_statement(items, cte, order, has_domain=domain)
+    return builder.build_statement(items, cte, order)

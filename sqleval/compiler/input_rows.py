@@ -20,10 +20,10 @@ from sqleval.compiler.bins import Bins
 from sqleval.compiler.buckets import Buckets
 from sqleval.compiler.builder import Builder, InputRelations
 from sqleval.compiler.domain import DomainChecks
-from sqleval.compiler.problems import write_problems
 from sqleval.compiler.rewrite import bind_query, write_sql
 from sqleval.compiler.scope import Plan, Scope
 from sqleval.compiler.statement import Cte
+from sqleval.compiler.verdict import is_judged_in_audit, judge_rows
 
 
 class RowRelations(InputRelations):
@@ -110,7 +110,7 @@ class RowRelations(InputRelations):
         sql = rows.write_groups(self.binding) if bins is None else ""
         builder.add_cte("_grouped", sql, "MATERIALIZED")
 
-    def place_audit(self, builder: Builder, checks: DomainChecks) -> bool:
+    def place_audit(self, builder: Builder, checks: DomainChecks) -> None:
         """Write the audit and its verdict, and with bins the relations that it reads."""
         if self.binding.is_expected:
             checks.of_probabilities.append("expected=")
@@ -131,10 +131,8 @@ class RowRelations(InputRelations):
             sql = self._write_numbered_audit(domain=domain, ci=ci)
         else:
             sql = write_audit(self.binding, origin, domain=domain, ci=ci, binned=bins is not None)
-        builder.ctes["_audit"] = Cte("_audit", sql)
-        sql = write_problems(self.binding, checks, origin)
-        builder.add_cte("_problems", sql)
-        return domain
+        for name, text in judge_rows(self.binding, checks, sql, origin).items():
+            builder.ctes[name] = Cte(name, text)
 
     def _write_numbered_audit(self, *, domain: bool, ci: bool) -> str:
         """Return the audit by slice keys, numbered only then: few slices join faster than rows."""
@@ -177,15 +175,22 @@ class RowRelations(InputRelations):
         """Whether each unit lies on one side of the threshold, which is then a key of its bin."""
         return True
 
+    @property
+    def has_verdict_in_audit(self) -> bool:
+        """Whether ``_audit`` has the verdict as columns."""
+        return is_judged_in_audit(self.binding)
+
     def write_table(self, columns: Sequence[str], listed: Sequence[Sequence[str]]) -> str:
         """Return the SELECT of a small table of SQL values."""
         named = ", ".join(columns)
         values = ", ".join(f"({', '.join(row)})" for row in listed)
         return f"SELECT {named} FROM (VALUES {values}) AS given({named})"
 
-    def write_verdict(self, *, has_domain: bool) -> tuple[Mapping[str, str], str]:
+    def write_verdict(self, *, is_in_rows: bool) -> tuple[Mapping[str, str], str]:
         """Return the columns of the audit's verdict, and the join to its relation."""
-        joins = "\nCROSS JOIN _problems AS p"
+        if is_in_rows and self.has_verdict_in_audit:
+            return {"_problem": "r.problem", "_notice": "r.notice"}, ""
+        joins = f"\nCROSS JOIN {'_audit' if self.has_verdict_in_audit else '_problems'} AS p"
         if key := self.binding.problems_by:
             joins = f"\nJOIN _problems AS p ON {write_key_equality('r', 'p', [key])}"
         if self.binding.is_numbered:

@@ -173,13 +173,15 @@ def write_order(binding: Binding, key: str, home: str = "r") -> str:
 class Layout(NamedTuple):
     """The columns of a statement besides the slice keys and `COLUMNS`.
 
-    These are ``class``, the note for scores that are all in 0 .. 1, and hidden columns from which
-    intervals and tests are computed. ``homes`` has the name of each relation that is joined.
+    These are ``class``, the note for scores that are all in 0 .. 1, hidden columns from which
+    intervals and tests are computed, and the verdict, where ``_audit`` has it. ``homes`` has the
+    name of each relation that is joined.
     """
 
     class_keys: tuple[str, ...]
     has_remarks: bool
     hidden: tuple[str, ...]
+    verdict: tuple[str, ...]
     homes: dict[str, str] | None
 
     def find_home(self, cte: str) -> str:
@@ -222,6 +224,7 @@ def _write_metric(
     items |= write_hidden(builder, placed, at, bounds, level)
     if layout.has_remarks:
         items["remark"] = placed.remark or "CAST(NULL AS VARCHAR)"
+    items |= {name: f"a.{name}" for name in layout.verdict}
     if "role" in binding.role:
         items["better"] = "-1" if request.header["direction"] == "higher" else "1"
     # A join is computed once, a subquery for each end of each metric.
@@ -335,16 +338,17 @@ def _place_margin(builder: Builder, placed: Sequence[PlacedMetric]) -> None:
 
 def _list_outermost(binding: Binding, checks: DomainChecks, layout: Layout) -> dict[str, str]:
     """Return the columns of the result: user's key names, and NULL where the audit forbids."""
+    outside = f"{'r' if layout.verdict else 'p'}.scores_outside"
     called = zip(binding.result_keys, binding.key_names, strict=True)
     items = {name: f"{_find_home(binding, key)}.{key}" for key, name in called}
     items |= {name: f"r.{name}" for name in (*layout.class_keys, *COLUMNS)}
     if checks.has_guards:
-        test = "r.guard IS NOT NULL AND p.score_outside > 0"
+        test = f"r.guard IS NOT NULL AND {outside} > 0"
         for name in ("value", "low", "high"):
             items[name] = f"CASE WHEN {test} THEN NULL ELSE r.{name} END"
         items["note"] = f"CASE WHEN {test} THEN r.guard ELSE r.note END"
     if checks.has_remarks:
-        remark = "CASE WHEN p.score_outside = 0 THEN r.remark END"
+        remark = f"CASE WHEN {outside} = 0 THEN r.remark END"
         note = f"COALESCE({items['note']}, {remark})"
         if binding.classes:
             # A remark on probabilities stands beside a note, such as one on the interval.
@@ -373,9 +377,12 @@ def build_statement(
     # several rows per slice.
     is_joined = len(placed) > 1 and not class_keys and builder.relations.dialect != "duckdb"
     homes = dict[str, str]() if is_joined else None
-    layout = Layout(class_keys, checks.has_remarks, list_hidden(level), homes)
+    verdict = list[str]()
+    if builder.relations.has_verdict_in_audit:
+        verdict = ["problem", "notice", *(["scores_outside"] if checks.is_needed else [])]
+    layout = Layout(class_keys, checks.has_remarks, list_hidden(level), tuple(verdict), homes)
     branches = [_write_metric(builder, each, level, i, layout) for i, each in enumerate(placed)]
-    domain = builder.relations.place_audit(builder, checks)
+    builder.relations.place_audit(builder, checks)
     rows = write_joined(builder, branches) if is_joined else write_union(branches)
     if "role" in binding.role:
         builder.add_cte("_by_role", rows)
@@ -389,4 +396,4 @@ def build_statement(
         order += ["r.ordinal", *(f"r.{name}" for name in layout.class_keys)]
     items = _list_outermost(binding, checks, layout)
     hidden = {name: f"r.{name}" for name in layout.hidden}
-    return builder.build_statement(items, "_results", order, has_domain=domain, hidden=hidden)
+    return builder.build_statement(items, "_results", order, is_judged=True, hidden=hidden)

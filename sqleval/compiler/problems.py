@@ -1,10 +1,8 @@
 """Writes the findings of the audit as sentences: the problem of the rows, or a notice.
 
-The statement itself writes the message (``_problems``), so that SQL in a console shows the same
-words. The frontend raises a problem as `DataError`.
+The statement itself writes the message, in ``_audit`` or ``_problems``, so that SQL in a console
+shows the same words. The frontend raises a problem as `DataError`.
 """
-
-from collections.abc import Sequence
 
 from sqleval.binding.binding import Binding
 from sqleval.catalog.roles import ROLES, must_be_finite, name_argument
@@ -29,7 +27,7 @@ _SEVERAL = "task='multiclass' (--task multiclass) takes several classes"
 #: must stay within the range of DOUBLE. Smaller weights do no harm.
 _WEIGHTS = ("1e-100", "1e100")
 
-_NULL_TEXT = "CAST(NULL AS VARCHAR)"
+NULL_TEXT = "CAST(NULL AS VARCHAR)"
 
 #: The error of states that hold a query several times; the number of queries precedes it.
 DIVIDED = (
@@ -48,7 +46,7 @@ def concatenate(*parts: str | tuple[str]) -> str:
     return f"CONCAT({', '.join(pieces)})"
 
 
-def _aggregate(binding: Binding, aggregate: str, column: str) -> str:
+def aggregate_counts(binding: Binding, aggregate: str, column: str) -> str:
     """Return an aggregate of an audit column over the slices that share a problem."""
     return f"{aggregate}({column})" if binding.keys else column
 
@@ -74,7 +72,7 @@ def _write_share(binding: Binding, column: str, role: str) -> tuple[str]:
     """Return the SQL of "3 of 40 rows", or "3 of 40 scores" where each model has a column."""
     per_model = _is_of_model(binding, role)
     count, rows = (
-        _divide_by_copies(binding, _aggregate(binding, "SUM", of), per_model=per_model)
+        _divide_by_copies(binding, aggregate_counts(binding, "SUM", of), per_model=per_model)
         for of in (column, "_rows")
     )
     return (concatenate((count,), " of ", (rows,), f" {role}s" if per_model else " rows"),)
@@ -100,7 +98,7 @@ def _check_missing(binding: Binding) -> list[Case]:
         bad = "NULL, NaN or infinite" if finite else "NULL or NaN"
         bad = "NaN" if role in binding.facts.may_be_null else bad
         share = _write_share(binding, f"{name}_missing", role)
-        test = f"{_aggregate(binding, 'SUM', f'{name}_missing')} > 0"
+        test = f"{aggregate_counts(binding, 'SUM', f'{name}_missing')} > 0"
         cases.append((test, concatenate(f"{what} is {bad} in ", share, _DROP)))
     return cases
 
@@ -112,19 +110,21 @@ def _check_two_values(binding: Binding, role: str) -> list[Case]:
     what = _describe_column(binding, role, column)
     if binding.positive is not None:
         low, high = (
-            _aggregate(binding, "MIN", f"{role}_low"),
-            _aggregate(binding, "MAX", f"{role}_high"),
+            aggregate_counts(binding, "MIN", f"{role}_low"),
+            aggregate_counts(binding, "MAX", f"{role}_high"),
         )
         others = f" beside positive={binding.positive_as_written}: is that spelled as in the data? "
         sentence = concatenate(f"{what} holds ", (low,), " and ", (high,), others + _SEVERAL)
         return [(f"{low} <> {high}", sentence)]
-    zeros, others = (_aggregate(binding, "SUM", f"{role}_{name}") for name in ("zeros", "others"))
-    low = _aggregate(binding, "MIN", f"{role}_low")
+    zeros, others = (
+        aggregate_counts(binding, "SUM", f"{role}_{name}") for name in ("zeros", "others")
+    )
+    low = aggregate_counts(binding, "MIN", f"{role}_low")
     must = f"{what} must hold 0 and 1 (or -1 and 1)"
     advice = f"positive= (--positive) names the positive value of two, {_SEVERAL}"
     if is_float(column.type) and "score" in binding.role:
         advice = f"prediction= (--prediction) instead of score= evaluates a regression, {advice}"
-    other = _aggregate(binding, "MAX", f"{role}_other")
+    other = aggregate_counts(binding, "MAX", f"{role}_other")
     share = _write_share(binding, f"{role}_others", role)
     several = concatenate(
         f"{must}; another value, such as ", (other,), ", is in ", share, f"; {advice}"
@@ -138,12 +138,12 @@ def _check_classes(binding: Binding) -> list[Case]:
     classes = ", ".join(repr(value) for value, _ in binding.classes)
     sentence = concatenate(
         f"label={column.name!r} holds ",
-        (_aggregate(binding, "MIN", "label_other"),),
+        (aggregate_counts(binding, "MIN", "label_other"),),
         ", a class without a score column, in ",
         _write_share(binding, "label_unknown", "label"),
         f" (or others like it); score= names {classes}",
     )
-    return [(f"{_aggregate(binding, 'SUM', 'label_unknown')} > 0", sentence)]
+    return [(f"{aggregate_counts(binding, 'SUM', 'label_unknown')} > 0", sentence)]
 
 
 def _check_fractions(binding: Binding) -> list[Case]:
@@ -151,21 +151,21 @@ def _check_fractions(binding: Binding) -> list[Case]:
     for role in list_fractional(binding):
         what = _describe_column(binding, role, binding.role[role])
         share = _write_share(binding, f"{role}_fractions", role)
-        fraction = (_aggregate(binding, "MIN", f"{role}_fraction"),)
+        fraction = (aggregate_counts(binding, "MIN", f"{role}_fraction"),)
         sentence = concatenate(
             f"{what} holds classes by its first values, and a number that is not whole, such as ",
             fraction, ", is in ", share,
             "; task='regression' (--task regression) evaluates numbers, task='multiclass' takes "
             "each number as a class",
         )  # fmt: skip
-        cases.append((f"{_aggregate(binding, 'SUM', f'{role}_fractions')} > 0", sentence))
+        cases.append((f"{aggregate_counts(binding, 'SUM', f'{role}_fractions')} > 0", sentence))
     return cases
 
 
 def _write_alone(binding: Binding) -> tuple[str, str, str]:
     """Return the number of predictions without a class of the label, of all, and the columns."""
     alone, used = (
-        f"COALESCE({_aggregate(binding, 'SUM', column)}, 0)"
+        f"COALESCE({aggregate_counts(binding, 'SUM', column)}, 0)"
         for column in ("prediction_alone", "_used")
     )
     columns = binding.role["prediction"], binding.role["label"]
@@ -176,7 +176,7 @@ def _write_alone(binding: Binding) -> tuple[str, str, str]:
 
 def _check_other_types(binding: Binding) -> list[Case]:
     alone, used, what = _write_alone(binding)
-    other = (_aggregate(binding, "MIN", "prediction_other"),)
+    other = (aggregate_counts(binding, "MIN", "prediction_other"),)
     sentence = concatenate(
         f"{what}: no prediction is a class of the label, such as ", other,
         "; are they spelled alike?",
@@ -184,9 +184,10 @@ def _check_other_types(binding: Binding) -> list[Case]:
     return [(f"{alone} = {used} AND {used} > 0", sentence)]
 
 
-def _check_domain(binding: Binding, checks: DomainChecks) -> list[Case]:
+def check_domain(binding: Binding, checks: DomainChecks) -> list[Case]:
+    """Return the cases of scores outside 0 .. 1."""
     columns = ", ".join(map(repr, binding.score_names))
-    test = f"{_aggregate(binding, 'SUM', 'score_outside')} > 0"
+    test = f"{aggregate_counts(binding, 'SUM', 'score_outside')} > 0"
     share = _write_share(binding, "score_outside", "score")
     cases: list[Case] = []
     if names := checks.of_probabilities:
@@ -202,7 +203,7 @@ def _check_domain(binding: Binding, checks: DomainChecks) -> list[Case]:
 def _check_negative(binding: Binding, role: str, must: str) -> Case:
     what = _describe_column(binding, role, binding.role[role])
     share = _write_share(binding, f"{role}_negative", role)
-    test = f"{_aggregate(binding, 'SUM', f'{role}_negative')} > 0"
+    test = f"{aggregate_counts(binding, 'SUM', f'{role}_negative')} > 0"
     return test, concatenate(f"{what} is negative in ", share, f"; {must} 0 or more")
 
 
@@ -216,7 +217,7 @@ def _check_allowed(binding: Binding) -> list[Case]:
         if write_wrong_value(role, column) is None:
             continue
         what = f"{_describe_column(binding, role, column)} holds "
-        other = _aggregate(binding, "MIN", f"{role}_other")
+        other = aggregate_counts(binding, "MIN", f"{role}_other")
         if facts.allowed:
             allowed = ", ".join(facts.allowed)
             sentence = concatenate(what, "'", (other,), f"'; its values must be among {allowed}")
@@ -233,7 +234,7 @@ def _check_rows(binding: Binding) -> list[Case]:
     row = binding.many.row if binding.many else None
     if row is None or not has_key(binding):
         return []
-    again = f"COALESCE({_aggregate(binding, 'SUM', 'row_again')}, 0)"
+    again = f"COALESCE({aggregate_counts(binding, 'SUM', 'row_again')}, 0)"
     sentence = concatenate(
         f"key={row.name!r} has a value that several rows of a slice share, and must tell rows apart"
     )
@@ -244,7 +245,10 @@ def _check_weights(binding: Binding) -> list[Case]:
     name = f"weight={binding.role['weight'].name!r}"
     low, high = _WEIGHTS
     positive = "CASE WHEN weight_largest > 0 THEN weight_largest END"
-    least, most = _aggregate(binding, "MIN", positive), _aggregate(binding, "MAX", positive)
+    least, most = (
+        aggregate_counts(binding, "MIN", positive),
+        aggregate_counts(binding, "MAX", positive),
+    )
     what = f"the largest value of {name} is "
     place = " in a slice" if binding.keys else ""
     advice = f"{place}; it must be in {low} .. {high}, as products of weights must not overflow; "
@@ -256,7 +260,7 @@ def _check_weights(binding: Binding) -> list[Case]:
 
 
 def _check_counts(binding: Binding) -> list[Case]:
-    count = _aggregate(binding, "SUM", "count_wrong")
+    count = aggregate_counts(binding, "SUM", "count_wrong")
     violations = (_divide_by_copies(binding, count),)
     sentence = concatenate(
         f"the counts in {binding.role['count'].name!r} must be whole numbers from 0 up; another "
@@ -265,7 +269,7 @@ def _check_counts(binding: Binding) -> list[Case]:
     return [(f"{count} > 0", sentence)]
 
 
-def _write_notice(binding: Binding, origin: str) -> str:
+def write_notice(binding: Binding, origin: str) -> str:
     """Return the SQL of all remarks about the rows, joined by semicolons; NULL without any."""
     notices = [write_literal(binding.notice)] if binding.notice else []
     notices += [_note_other_types(binding)] if has_other_types(binding) else []
@@ -273,14 +277,14 @@ def _write_notice(binding: Binding, origin: str) -> str:
     if binding.labels and not (binding.adds_items or binding.labels.is_by_position):
         notices.append(_note_labels(binding, origin))
     if len(notices) < 2:
-        return notices[0] if notices else _NULL_TEXT
+        return notices[0] if notices else NULL_TEXT
     return f"NULLIF(CONCAT_WS('; ', {', '.join(notices)}), '')"
 
 
 def _note_other_types(binding: Binding) -> str:
     alone, used, what = _write_alone(binding)
     counts = (_divide_by_copies(binding, alone),), (_divide_by_copies(binding, used),)
-    other = (_aggregate(binding, "MIN", "prediction_other"),)
+    other = (aggregate_counts(binding, "MIN", "prediction_other"),)
     sentence = concatenate(
         f"{what}: ", counts[0], " of ", counts[1],
         " predictions are no class of the label, such as ", other,
@@ -293,7 +297,9 @@ def _note_labels(binding: Binding, origin: str) -> str:
     # Unmatched labels are repeated per model and set of keys, as rows are.
     alone = f"(SELECT {size} FROM {origin} WHERE _side = 'label')"
     # Over no rows a SUM is NULL, and a COUNT is 0.
-    sums = (f"COALESCE({_aggregate(binding, 'SUM', of)}, 0)" for of in ("_unmatched", "_rows"))
+    sums = (
+        f"COALESCE({aggregate_counts(binding, 'SUM', of)}, 0)" for of in ("_unmatched", "_rows")
+    )
     alone, unmatched, rows = (_divide_by_copies(binding, count) for count in (alone, *sums))
     fate, hint = "have no label yet and are left out", "''"
     if binding.has_queries:
@@ -307,33 +313,25 @@ def _note_labels(binding: Binding, origin: str) -> str:
     return f"CASE WHEN {unmatched} > 0 OR {alone} > 0 THEN {sentence} END"
 
 
-def write_problems(binding: Binding, checks: DomainChecks, origin: str = "_source") -> str:
-    """Return the SQL of ``_problems``: one row with the first ``problem`` and the ``notice``.
-
-    With `Binding.problems_by`, it has a row for each value of that key.
-
-    Parameters
-    ----------
-    binding : Binding
-        The bound input.
-    checks : DomainChecks
-        The reasons to count scores outside 0 .. 1.
-    origin : str
-        ``_source``, or ``_grouped`` with its counts of rows.
-    """
-    cases: list[Case] = []
-    if binding.labels and binding.labels.is_by_position:
+def check_labels(binding: Binding) -> list[Case]:
+    """Return the cases of ``labels=``, which read other relations than the audit."""
+    if binding.labels is None:
+        return []
+    if binding.labels.is_by_position:
         is_unequal, rows, labels = write_unequal_counts()
         what = "by_position=True needs a label for each row: the source has "
-        cases.append((is_unequal, concatenate(what, (rows,), " rows, and labels= has ", (labels,))))
-    elif binding.labels:
-        again = count_repeats(binding.labels, binding.dialect)
-        sentence = concatenate(
-            f"labels= repeats keys: on={binding.labels.shown} has ", (again,),
-            " repeats; a key may have one label",
-        )  # fmt: skip
-        cases.append((f"{again} > 0", sentence))
-    joined = len(cases)
+        return [(is_unequal, concatenate(what, (rows,), " rows, and labels= has ", (labels,)))]
+    again = count_repeats(binding.labels, binding.dialect)
+    sentence = concatenate(
+        f"labels= repeats keys: on={binding.labels.shown} has ", (again,),
+        " repeats; a key may have one label",
+    )  # fmt: skip
+    return [(f"{again} > 0", sentence)]
+
+
+def check_audit(binding: Binding) -> list[Case]:
+    """Return the cases of the rows."""
+    cases: list[Case] = []
     if binding.nulls == "error":
         cases += _check_missing(binding)
     cases += _check_allowed(binding)
@@ -351,36 +349,16 @@ def write_problems(binding: Binding, checks: DomainChecks, origin: str = "_sourc
     cases += _check_other_types(binding) if has_other_types(binding) else []
     if binding.has_several_classes and binding.classes:
         cases += _check_classes(binding)
-    cases += _check_domain(binding, checks)
-    notice = _write_notice(binding, origin)
-    return _write_first_problem(binding, cases, notice, domain=checks.is_needed, joined=joined)
+    return cases
 
 
-def write_state_problems(binding: Binding, checks: DomainChecks) -> str:
-    """Return ``_problems`` of a state, whose rows were already audited when it was built.
+def check_state(binding: Binding, checks: DomainChecks) -> list[Case]:
+    """Return the cases of a state, whose rows were audited when it was built.
 
     Only two problems remain: scores outside 0 .. 1, and queries that are divided between rows.
     """
-    cases = _check_domain(binding, checks)
+    cases = check_domain(binding, checks)
     if binding.has_queries and "query" in binding.role:
-        divided = _aggregate(binding, "SUM", "query_divided")
+        divided = aggregate_counts(binding, "SUM", "query_divided")
         cases.append((f"{divided} > 0", concatenate((divided,), f" {DIVIDED}")))
-    return _write_first_problem(binding, cases, _NULL_TEXT, domain=checks.is_needed)
-
-
-def _write_first_problem(
-    binding: Binding, cases: Sequence[Case], notice: str, *, domain: bool, joined: int = 0
-) -> str:
-    problem = _NULL_TEXT
-    if cases:
-        branches = "\n    ".join(f"WHEN {test}\n    THEN {sentence}" for test, sentence in cases)
-        problem = f"CASE\n    {branches}\n  END"
-    items = f"  {problem} AS problem,\n  {notice} AS notice"
-    if domain:
-        outside = _aggregate(binding, "SUM", "score_outside") if binding.has_probabilities else "1"
-        items += f",\n  {outside} AS score_outside"
-    if key := binding.problems_by:
-        return f"SELECT\n  {key},\n{items}\nFROM _audit\nGROUP BY {key}"
-    # Without an aggregate, as in the ``joined`` first cases, there would be one row per slice.
-    audited = "\nFROM _audit" if len(cases) > joined or notice != _NULL_TEXT or domain else ""
-    return f"SELECT\n{items}{audited}"
+    return cases

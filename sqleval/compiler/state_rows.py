@@ -14,11 +14,11 @@ from sqleval.compiler.bins import Bins, check_binding_allows_bins
 from sqleval.compiler.builder import Builder, InputRelations
 from sqleval.compiler.domain import DomainChecks
 from sqleval.compiler.input_rows import RowRelations
-from sqleval.compiler.problems import write_state_problems
 from sqleval.compiler.rewrite import MetricText
 from sqleval.compiler.rows import write_further, write_source
 from sqleval.compiler.scope import Plan
 from sqleval.compiler.statement import Cte
+from sqleval.compiler.verdict import judge_state
 from sqleval.compiler.weights import audit_weights
 from sqleval.errors import RequestError
 
@@ -132,11 +132,10 @@ class StateRelations(RowRelations):
         threshold = {"threshold": values.get("threshold", 0.5)}
         return describe_column("decisions", "prediction", threshold) in self._columns
 
-    def place_audit(self, builder: Builder, checks: DomainChecks) -> bool:
+    def place_audit(self, builder: Builder, checks: DomainChecks) -> None:
         """Write the audit: the rows from which the state was built, and the usable ones."""
         if not self._definition.bits:
             checks = DomainChecks()  # such a state has no scores
-        domain = checks.is_needed
         items = {key: key for key in self.binding.keys}
         items["_rows"] = "COALESCE(SUM(_rows), 0)"
         items["_used"] = "COALESCE(SUM(CASE WHEN _usable THEN _rows ELSE 0 END), 0)"
@@ -145,11 +144,11 @@ class StateRelations(RowRelations):
         if self.binding.has_queries and "query" in self.binding.role:
             query = "CASE WHEN _usable THEN query END"
             items["query_divided"] = f"COUNT({query}) - COUNT(DISTINCT {query})"
-        if domain:
+        if checks.is_needed:
             # The ends of a bin are its lowest and highest score.
             outside = "_usable AND (score_low < 0 OR score_high > 1)"
             items["score_outside"] = f"COALESCE(SUM(CASE WHEN {outside} THEN _rows ELSE 0 END), 0)"
         group = "\nGROUP BY " + ", ".join(self.binding.keys) if self.binding.keys else ""
-        builder.ctes["_audit"] = Cte("_audit", select(items, f"FROM _grouped{group}"))
-        builder.add_cte("_problems", write_state_problems(self.binding, checks))
-        return domain
+        audit = select(items, f"FROM _grouped{group}")
+        for name, sql in judge_state(self.binding, checks, audit).items():
+            builder.ctes[name] = Cte(name, sql)

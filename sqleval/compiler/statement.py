@@ -129,6 +129,12 @@ class Statement:
         chosen = tuple(name for name in self.columns if columns is None or name in columns)
         return replace(self, select=self.outermost.write(chosen, limit), columns=chosen)
 
+    @property
+    def verdict_step(self) -> str:
+        """The relation that has the verdict of the audit."""
+        has_problems = any(cte.name == "_problems" for cte in self.ctes)
+        return "_problems" if has_problems else "_audit"
+
     def preview_step(self, name: str, rows: int) -> str:
         """Return the statement that shows the first rows of one of its relations.
 

@@ -78,7 +78,7 @@ def create_frame(
         frame = run_statement(bound, compiled, schema)
         if not frame.height and not any(source.once for source in list_sources(bound)):
             # Without rows the audit's columns are lost, so its verdict is read by itself.
-            verdict = run_statement(bound, compiled.preview_step("_problems", 1))
+            verdict = run_statement(bound, compiled.preview_step(compiled.verdict_step, 1))
             report_audit(verdict["problem"][0], verdict["notice"][0])
         frame = remove_audit(frame)
         if finish is not None and finishes:

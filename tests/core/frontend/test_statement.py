@@ -169,7 +169,7 @@ def test_the_steps_show_bad_rows_instead_of_raising() -> None:
     bad = SMALL.with_columns(p=pl.lit(None, pl.Float64))
     steps = sqleval.scan(bad, label="y", score="p").steps("roc_auc")
     shown = {name: rows for name, _, rows in steps}
-    assert "is NULL or NaN in 8 of 8 rows" in shown["_problems"]["problem"].item()
+    assert "is NULL or NaN in 8 of 8 rows" in shown["_audit"]["problem"].item()
 
 
 def test_the_sql_of_a_curve_has_no_bands() -> None:
