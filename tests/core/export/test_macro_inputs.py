@@ -133,11 +133,7 @@ def test_columns_of_any_name_for_evaluate(place: int, own: duckdb.DuckDBPyConnec
     own.execute(f"CREATE OR REPLACE TABLE odd AS SELECT {columns} FROM t")
     roles = f'label := "{label}", score := "{score}", weight := "{weight}"'
     slices = ", ".join(f'"{name}": "{name}"' for name in NAMES)
-    own.execute("PRAGMA disable_optimizer")  # a third of the time, and names are bound before
-    try:
-        rows = fetch_rows(own, f"FROM sqleval.evaluate('odd', {roles}, slice := {{{slices}}})")
-    finally:
-        own.execute("PRAGMA enable_optimizer")
+    rows = fetch_rows(own, f"FROM sqleval.evaluate('odd', {roles}, slice := {{{slices}}})")
     # A slice for each row.
     found = [
         (*row["slice"].values(), row["value"]) for row in rows if row["metric"] == "brier_score"

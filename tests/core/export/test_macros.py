@@ -135,10 +135,7 @@ def test_all_metrics_at_once(data: Data, other: bool, console: duckdb.DuckDBPyCo
     if data.name in READING:
         expected = dict([*expected.items()][::4])
     params = {key: value for key, value in GIVEN.items() if other and key in evaluate_takes(data)}
-    with optimizer(console, data):
-        rows = fetch_rows(
-            console, write_call("evaluate", data, {"metrics": list(expected), **params})
-        )
+    rows = fetch_rows(console, write_call("evaluate", data, {"metrics": list(expected), **params}))
     labels = {name: request.format_request(request.parse(name, task)) for name in expected}
     slices = len(rows) // len(expected)
     assert [row["metric"] for row in rows] == sorted(labels.values()) * slices
@@ -150,17 +147,6 @@ def test_all_metrics_at_once(data: Data, other: bool, console: duckdb.DuckDBPyCo
     for name, text in expected.items():
         problems += find_differences(data, by_metric[labels[name]], known[name], text)
     assert not problems, "\n".join(problems)
-
-
-@contextmanager
-def optimizer(console: duckdb.DuckDBPyConnection, data: Data) -> Iterator[None]:
-    """Disable DuckDB's optimizer (a third of the time) where other data cover the statements."""
-    if data.name not in ("plain", "weights and keys"):
-        console.execute("PRAGMA disable_optimizer")
-    try:
-        yield
-    finally:
-        console.execute("PRAGMA enable_optimizer")
 
 
 def evaluate_takes(data: Data) -> set[str]:
@@ -223,6 +209,17 @@ CURVES = [
     or str(data) in ("binary-FLOAT tenths", "binary-infinite scores")
     if data.kind in (*COSTS, "regression")
 ]  # fmt: skip
+
+
+@contextmanager
+def optimizer(console: duckdb.DuckDBPyConnection, data: Data) -> Iterator[None]:
+    """Disable DuckDB's optimizer (a tenth of a curve's time) where other data cover the texts."""
+    if data.name not in ("plain", "weights and keys"):
+        console.execute("PRAGMA disable_optimizer")
+    try:
+        yield
+    finally:
+        console.execute("PRAGMA enable_optimizer")
 
 
 @pytest.mark.parametrize(
