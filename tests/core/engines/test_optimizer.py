@@ -43,6 +43,12 @@ def test_what_is_optimized(
     assert decisions[-1] is optimized
 
 
+@pytest.mark.parametrize(("length", "optimized"), [(200_000, False), (200_001, True)])
+def test_a_long_statement_is_optimized(length: int, optimized: bool) -> None:
+    source = Source("t", rows=10)
+    assert duckdb_connection.should_optimize(f"SELECT {'1' * (length - 7)}", [source]) is optimized
+
+
 @pytest.mark.parametrize(
     ("statement", "sums"),
     [
