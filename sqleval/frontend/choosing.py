@@ -24,6 +24,7 @@ from sqleval.frontend.plan import (
     write_row_count,
     write_score_sample,
 )
+from sqleval.sources.bounded import take_first
 
 #: Up to so many rows one window takes less time than the sort of integers, which has more steps.
 _FEW_ROWS = 100_000
@@ -148,5 +149,7 @@ def _probe_scores(bound: Bound) -> tuple[Any, ...]:
     source = bound.source
     places = (source.con, source.duckdb_relation, source.database)
     if objects or any(place is not None for place in places):
+        if source.rows is not None:  # else the statement counts all rows
+            objects = {name: take_first(each, plan.PROBED) for name, each in objects.items()}
         return bound.engine.rows(statement, {}, list_sources(bound), objects)[0]
     return probe_files(statement, bound.source.label, bound.engine)

@@ -13,6 +13,9 @@ from sqleval.compiler.buckets import Buckets
 from sqleval.engines.base import Engine
 from sqleval.sources.source import Source
 
+#: The rows that are read before a plan is chosen.
+PROBED = 65_536
+
 
 def write_probe(binding: Binding, column: Column, rows: int | None) -> str:
     """Return the statement that describes the first scores.
@@ -31,7 +34,7 @@ def write_probe(binding: Binding, column: Column, rows: int | None) -> str:
     return (
         f"WITH first AS (SELECT CAST({score} AS DOUBLE) AS score, {group} AS group_, "
         f"{slices} AS slice_ "
-        f"FROM {binding.relation} AS s WHERE {is_present} LIMIT 65536),\n"
+        f"FROM {binding.relation} AS s WHERE {is_present} LIMIT {PROBED}),\n"
         "ends AS (SELECT COUNT(*) AS n, COUNT(DISTINCT group_) AS n_distinct, "
         "MIN(score) AS lowest, MAX(score) AS highest, COUNT(DISTINCT slice_) AS n_slices "
         "FROM first),\n"

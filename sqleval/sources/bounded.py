@@ -6,6 +6,7 @@ Within one file, the number of batches that it reads ahead can be set.
 
 from __future__ import annotations
 
+import sys
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -92,6 +93,32 @@ def read_file_by_file(dataset: Any, masks: Mapping[str, Any] | None = None) -> A
     bounded_dataset = _make_class()(dataset.schema, [dataset])
     bounded_dataset.masks = masks or {}
     return bounded_dataset
+
+
+def take_first(dataset: object, rows: int) -> object:
+    """Return a dataset of the first row groups of Parquet files, with ``rows`` rows or more.
+
+    A scanner requests its whole file, however few of its rows are then read. Other objects, and
+    datasets of other formats, are returned as they are.
+    """
+    if (ds := sys.modules.get("pyarrow.dataset")) is None or not isinstance(dataset, _make_class()):
+        return dataset
+    whole: Any = dataset
+    fragments: list[Any] = []
+    for fragment in whole.get_fragments():
+        if whole.masks or not isinstance(fragment, ds.ParquetFileFragment):
+            return whole
+        ids: list[int] = []
+        for group in fragment.row_groups:
+            if rows > 0:
+                ids.append(group.id)
+                rows -= group.num_rows
+        fragments.append(fragment.subset(row_group_ids=ids))
+        if rows <= 0:
+            first = fragments[0]
+            few = ds.FileSystemDataset(fragments, whole.schema, first.format, first.filesystem)
+            return read_file_by_file(few)
+    return whole
 
 
 def drop_rows(batches: Iterable[Any], mask: Any) -> Iterator[Any]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import deltalake
+import numpy as np
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -72,6 +73,25 @@ def test_the_lake_gives_what_the_local_files_give(store: ObjectStore) -> None:
     stored = sum(file.stat().st_size for file in (FLIGHTS / "predictions").rglob("*.parquet"))
     # Only three of nineteen columns, and the end of each file, are read.
     assert sum(store.read.values()) < 0.25 * stored
+
+
+@pytest.mark.parametrize("by", [[], ["g"]])
+def test_the_rows_are_requested_once(by: list[str], store: ObjectStore) -> None:
+    rng = np.random.default_rng(58)
+    label, score, group = (
+        rng.integers(0, 2, 300_000),
+        rng.random(300_000),
+        rng.integers(0, 3, 300_000),
+    )
+    rows = pl.DataFrame({"y": label, "p": score, "g": group})
+    store.put("lake/groups/rows.parquet", parquet(rows, row_group_size=50_000))
+    scan = sqleval.scan("s3://lake/groups/rows.parquet", label="y", score="p", by=by)
+    store.forget()
+    found = scan.evaluate("roc_auc").collect()
+    # Each of six row groups, and for the plan the scores of the first two.
+    assert len(store.requests) <= 6 + 2
+    local = sqleval.scan(rows, label="y", score="p", by=by).evaluate("roc_auc")
+    assert_frame_equal(found, local.collect())
 
 
 @pytest.mark.parametrize(
