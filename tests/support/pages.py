@@ -31,10 +31,8 @@ STATUS = re.compile(
     r"no problems found|\S+\.yml: \d+ files, .+|incident: .+"
     r"|(?:\S+\.yml: )?(?:wrote .+|\w+: \d+ (?:evaluated|left alone)\b.*)"
 )
-#: The installation before a command, which tests skip because the project is installed.
-INSTALLATION = re.compile(
-    r"^python3 -m venv \.venv (?:&& \.venv/bin/pip install [^&]+ )+&& \.venv/bin/"
-)
+#: The installation, which tests skip because the project is installed.
+INSTALLATION = re.compile(r"python3 -m venv \.venv && \.venv/bin/pip install .+")
 #: Pages whose Python runs in a process of its own, so that stderr shows what libraries print when
 #: the interpreter ends: with files, with a DuckDB connection, and with a Spark server.
 WITH_PROCESSES = ("README.md", "docs/guide/lake.md", "docs/guide/spark.md")
@@ -146,8 +144,11 @@ def run_script(
         assert (done.returncode, done.stderr) == (0, ""), f"{script}\n{done.stderr}"
         return [done]
     every: list[Done] = []
-    for line in script.text.strip().splitlines():
-        done = run(INSTALLATION.sub("", line), folder, capfd)
+    # A backslash continues a command on the next line.
+    for line in re.sub(r"\\\n *", "", script.text.strip()).splitlines():
+        if INSTALLATION.fullmatch(line):
+            continue
+        done = run(line.removeprefix(".venv/bin/"), folder, capfd)
         assert done.returncode == 0, f"{script}\n{line}\n{done.stderr}"
         assert unexpected(done) == [], f"{script}\n{line}"
         every.append(done)

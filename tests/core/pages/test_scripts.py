@@ -82,7 +82,7 @@ CHECKS: list[tuple[str, str, Callable[[Script, list[Done], Path], bool]]] = [
         (folder / "report.html").stat().st_size > 100_000),
     ("README.md", "sqleval init", lambda script, done, folder:
         "job.yml: 6 files, binary (1 is positive, threshold 0.5), 2 metrics by all rows and by"
-        in done[0].stderr),
+        in done[1].stderr),
     ("docs/guide/first-steps.md", "sql(", lambda script, done, folder:
         "FROM _results AS r" in done[0].stdout),
     ("docs/guide/first-steps.md", "sqleval inspect", lambda script, done, folder:
