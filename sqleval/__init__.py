@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from sqleval.frontend.from_state import from_state
     from sqleval.frontend.predictions import Predictions
     from sqleval.frontend.scan import scan
+    from sqleval.frontend.scorers import make_scorer
     from sqleval.inspection.inspect import inspect
     from sqleval.selection.bootstrap import bootstrap_632
     from sqleval.selection.choose import select
@@ -82,6 +83,7 @@ __all__ = [
     "evaluate",
     "from_state",
     "inspect",
+    "make_scorer",
     "metrics",
     "resample",
     "scan",
@@ -95,6 +97,7 @@ _HOMES = {
     "scan": "frontend.scan",
     "evaluate": "frontend.arrays",
     "compare": "frontend.arrays",
+    "make_scorer": "frontend.scorers",
     "configure": "engines.settings",
     "Predictions": "frontend.predictions",
     "drift": "drifts.drift",
