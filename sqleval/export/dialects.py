@@ -13,6 +13,7 @@ from sqleval.common.sql_text import join_parentheses
 from sqleval.dialects import portable
 from sqleval.dialects.rewrites import adapt
 from sqleval.errors import RequestError
+from sqleval.export.pruning import drop_unused
 
 #: The name of each dialect, in alphabetical order.
 DIALECTS: Mapping[str, str] = {
@@ -135,7 +136,7 @@ def translate(
     RequestError
         If the dialect has no such construct; the message names it.
     """
-    tree = sqlglot.parse_one(sql, dialect="duckdb")
+    tree = drop_unused(sqlglot.parse_one(sql, dialect="duckdb"))
     _check_portable(tree, dialect)
     try:
         text = _put_names(adapt(tree, dialect), names, tables).sql(
