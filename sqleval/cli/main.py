@@ -200,6 +200,7 @@ def confusion(
     help="Name of a table in another engine, such as db.preds, instead of SOURCE; --labels then "
     "names a table there, too.",
 )
+@click.option("--bare", is_flag=True, help="With --table: leave out the checks of the rows.")
 @click.option("--dialect", metavar="NAME", shell_complete=complete_dialect,
     help="With --table: duckdb, spark, postgres, clickhouse, snowflake, bigquery, trino, "
     "databricks or sqlite.")  # fmt: skip
@@ -212,6 +213,7 @@ def sql(
     params: bool,
     steps: bool,
     table: str | None,
+    bare: bool,
     dialect: str | None,
     **roles: Any,
 ) -> None:
@@ -236,6 +238,7 @@ def sql(
         options = {
             "ci": ci,
             "bins": bins,
+            "bare": bare,
             "params": params,
             "steps": steps,
             "plan": plan != "rows",
@@ -244,6 +247,8 @@ def sql(
         print_data([write_portable_sql(metric_names, dialect, table, roles, options)])
         return
     refuse_dialect(dialect)
+    if bare:
+        raise RequestError("--bare needs --table; --dialect duckdb is DuckDB's SQL")
     if len(names) > 1:
         raise RequestError(
             f"give one SOURCE, not {len(names)}; name metrics with -m (or, with --table, as "

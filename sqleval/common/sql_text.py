@@ -100,10 +100,8 @@ def write_present_test(column: str, kind: str, *, finite: bool, null: bool = Fal
 
 
 def select(items: Mapping[str, str], rest: str, order: Sequence[str] = ()) -> str:
-    """Return a SELECT with one column per line; the item ``*`` is all columns of a relation."""
-    columns = ",\n  ".join(
-        f"{sql} AS {name}" if name != "*" else sql for name, sql in items.items()
-    )
+    """Return a SELECT with one column per line."""
+    columns = ",\n  ".join(f"{sql} AS {name}" for name, sql in items.items())
     order_by = "\nORDER BY\n  " + ",\n  ".join(order) if order else ""
     return f"SELECT\n  {columns}\n{rest}{order_by}"
 

@@ -7,7 +7,7 @@ from sqleval.binding.binding import Binding
 from sqleval.binding.many_labels import ROW
 from sqleval.catalog.roles import ROLES, must_be_finite
 from sqleval.common.columns import FRACTIONS, TEXTS, Column, is_float, is_integer
-from sqleval.common.sql_text import select, write_literal, write_present_test
+from sqleval.common.sql_text import write_literal, write_present_test
 from sqleval.compiler.classes import write_class, write_class_value, write_sum_test
 from sqleval.compiler.late_labels import write_rows_only
 from sqleval.compiler.model_rows import is_computed, write_role_test
@@ -27,8 +27,11 @@ UNKNOWN = {"_not_retrieved": "score", "_not_judged": "label"}
 
 def write_audit(
     binding: Binding, origin: str, *, domain: bool, ci: bool = False, binned: bool = False
-) -> str:
+) -> tuple[dict[str, str], str]:
     """Return the SQL of ``_audit``: per slice, the rows used and the rows that break a rule.
+
+    The first part has the columns by name; a result reads those whose names begin with ``_``. The
+    second part is the rest of the SELECT, beginning with FROM.
 
     Parameters
     ----------
@@ -69,7 +72,7 @@ def write_audit(
     join = f"\nLEFT JOIN ({listed}) AS k ON prediction = _label_class"
     classes = join if has_other_types(binding) else ""
     group = "\nGROUP BY " + ", ".join(binding.keys) if binding.keys else ""
-    return select(items, f"FROM {origin}{classes}{write_rows_only(binding)}{group}")
+    return items, f"FROM {origin}{classes}{write_rows_only(binding)}{group}"
 
 
 def has_key(binding: Binding) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from sqleval.binding.binding import Binding
-from sqleval.common.sql_text import Value, write_key_equality, write_squared_deviations
+from sqleval.common.sql_text import Value, select, write_key_equality, write_squared_deviations
 from sqleval.compiler import rows
 from sqleval.compiler.audit import write_audit
 from sqleval.compiler.bin_rows import (
@@ -22,7 +22,7 @@ from sqleval.compiler.builder import Builder, InputRelations
 from sqleval.compiler.domain import DomainChecks
 from sqleval.compiler.rewrite import bind_query, write_sql
 from sqleval.compiler.scope import Plan, Scope
-from sqleval.compiler.statement import Cte
+from sqleval.compiler.statement import VERDICT_JOIN, Cte
 from sqleval.compiler.verdict import is_judged_in_audit, judge_rows
 
 
@@ -128,21 +128,20 @@ class RowRelations(InputRelations):
         origin = "_source" if self.binding.has_values else self._origin
         ci = builder.has_intervals
         if self.binding.is_sorted and self.binding.is_numbered:
-            sql = self._write_numbered_audit(domain=domain, ci=ci)
+            audit = self._write_numbered_audit(domain=domain, ci=ci)
         else:
-            sql = write_audit(self.binding, origin, domain=domain, ci=ci, binned=bins is not None)
-        for name, text in judge_rows(self.binding, checks, sql, origin).items():
+            audit = write_audit(self.binding, origin, domain=domain, ci=ci, binned=bins is not None)
+        for name, text in judge_rows(self.binding, checks, audit, origin).items():
             builder.ctes[name] = Cte(name, text)
 
-    def _write_numbered_audit(self, *, domain: bool, ci: bool) -> str:
+    def _write_numbered_audit(self, *, domain: bool, ci: bool) -> tuple[dict[str, str], str]:
         """Return the audit by slice keys, numbered only then: few slices join faster than rows."""
         plain = replace(self.binding, is_numbered=False, is_sorted=False)
-        sql = write_audit(plain, "_named", domain=domain, ci=ci)
+        items, rest = write_audit(plain, "_named", domain=domain, ci=ci)
         keys, (number, *_) = plain.keys, self.binding.keys
-        return (
-            f"SELECT n.number AS {number}, a.* EXCLUDE ({', '.join(keys)})\n"
-            f"FROM (\n{sql}\n) AS a\nJOIN _slices AS n ON {write_key_equality('a', 'n', keys)}"
-        )
+        named = {number: "n.number"} | {name: f"a.{name}" for name in items if name not in keys}
+        equality = write_key_equality("a", "n", keys)
+        return named, f"FROM (\n{select(items, rest)}\n) AS a\nJOIN _slices AS n ON {equality}"
 
     def aggregate(
         self,
@@ -190,7 +189,7 @@ class RowRelations(InputRelations):
         """Return the columns of the audit's verdict, and the join to its relation."""
         if is_in_rows and self.has_verdict_in_audit:
             return {"_problem": "r.problem", "_notice": "r.notice"}, ""
-        joins = f"\nCROSS JOIN {'_audit' if self.has_verdict_in_audit else '_problems'} AS p"
+        joins = "\nCROSS JOIN _audit AS p" if self.has_verdict_in_audit else VERDICT_JOIN
         if key := self.binding.problems_by:
             joins = f"\nJOIN _problems AS p ON {write_key_equality('r', 'p', [key])}"
         if self.binding.is_numbered:

@@ -149,6 +149,6 @@ class StateRelations(RowRelations):
             outside = "_usable AND (score_low < 0 OR score_high > 1)"
             items["score_outside"] = f"COALESCE(SUM(CASE WHEN {outside} THEN _rows ELSE 0 END), 0)"
         group = "\nGROUP BY " + ", ".join(self.binding.keys) if self.binding.keys else ""
-        audit = select(items, f"FROM _grouped{group}")
+        audit = items, f"FROM _grouped{group}"
         for name, sql in judge_state(self.binding, checks, audit).items():
             builder.ctes[name] = Cte(name, sql)

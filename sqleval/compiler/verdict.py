@@ -7,8 +7,11 @@ from sqleval.common.sql_text import select
 from sqleval.compiler import problems
 from sqleval.compiler.domain import DomainChecks
 
+#: The columns of the audit, and the rest of its SELECT.
+Audit = tuple[dict[str, str], str]
 
-def judge_rows(binding: Binding, checks: DomainChecks, audit: str, origin: str) -> dict[str, str]:
+
+def judge_rows(binding: Binding, checks: DomainChecks, audit: Audit, origin: str) -> dict[str, str]:
     """Return ``_audit``, and ``_problems`` if the verdict cannot stand in ``_audit``.
 
     The verdict is the first ``problem``, and the ``notice``. With `Binding.problems_by`, there is
@@ -20,8 +23,8 @@ def judge_rows(binding: Binding, checks: DomainChecks, audit: str, origin: str) 
         The bound input.
     checks : DomainChecks
         The reasons to count scores outside 0 .. 1.
-    audit : str
-        The SQL of the counts.
+    audit : (dict of str to str, str)
+        The columns of the counts, and the rest of their SELECT; see `write_audit`.
     origin : str
         ``_source``, or ``_grouped`` with its counts of rows.
     """
@@ -33,7 +36,7 @@ def judge_rows(binding: Binding, checks: DomainChecks, audit: str, origin: str) 
     return _place_verdict(binding, checks, audit, cases, notice, is_audited=is_audited)
 
 
-def judge_state(binding: Binding, checks: DomainChecks, audit: str) -> dict[str, str]:
+def judge_state(binding: Binding, checks: DomainChecks, audit: Audit) -> dict[str, str]:
     """Return the relations of `judge_rows` for a state."""
     cases = problems.check_state(binding, checks)
     is_audited = bool(cases) or checks.is_needed
@@ -51,7 +54,7 @@ def is_judged_in_audit(binding: Binding) -> bool:
 def _place_verdict(
     binding: Binding,
     checks: DomainChecks,
-    audit: str,
+    audit: Audit,
     cases: Sequence[problems.Case],
     notice: str,
     *,
@@ -70,9 +73,10 @@ def _place_verdict(
         )
         items["scores_outside"] = outside
     if is_judged_in_audit(binding):
-        return {"_audit": select({"*": "c.*"} | items, f"FROM (\n{audit}\n) AS c")}
+        read = {name: f"c.{name}" for name in audit[0] if name.startswith("_")}
+        return {"_audit": select(read | items, f"FROM (\n{select(*audit)}\n) AS c")}
     key = binding.problems_by
     verdict = select(items, "FROM _audit" if is_audited else "")
     if key:
         verdict = select({key: key} | items, f"FROM _audit\nGROUP BY {key}")
-    return {"_audit": audit, "_problems": verdict}
+    return {"_audit": select(*audit), "_problems": verdict}

@@ -1,5 +1,8 @@
 """Leaves out of a statement what nothing in it reads: columns of its CTEs, and whole CTEs."""
 
+from collections import Counter
+from typing import NamedTuple
+
 from sqlglot import exp
 
 
@@ -21,20 +24,29 @@ def drop_unused(tree: exp.Expr) -> exp.Expr:
         return tree
     outermost = tree.copy()
     outermost.args.pop("with_", None)
-    bodies: list[exp.Expr] = [outermost]  # those that follow the CTE
+    readers = [_Reader.create(outermost)]  # the relations that follow a CTE
     for cte in reversed(ctes):
-        readers = [body for body in bodies if _reads(body, cte.alias)]
-        if not readers:
+        mine = [each for each in readers if cte.alias in each.tables]
+        if not mine:
             cte.pop()
             continue
-        if not any(_has_star(body) for body in readers):
-            _drop_columns(cte.this, set[str]().union(*map(_list_names, readers)))
-        bodies.append(cte.this)
+        if not any(each.has_star for each in mine):
+            _drop_columns(cte.this, set[str]().union(*(each.names for each in mine)))
+        readers.append(_Reader.create(cte.this))
     return tree
 
 
-def _reads(body: exp.Expr, name: str) -> bool:
-    return any(table.name == name for table in body.find_all(exp.Table))
+class _Reader(NamedTuple):
+    """What a relation reads: names of tables, all names, and whether it selects all columns."""
+
+    tables: set[str]
+    names: set[str]
+    has_star: bool
+
+    @staticmethod
+    def create(body: exp.Expr) -> "_Reader":
+        tables = {table.name for table in body.find_all(exp.Table)}
+        return _Reader(tables, {*_count_names(body)}, _has_star(body))
 
 
 def _has_star(body: exp.Expr) -> bool:
@@ -42,25 +54,56 @@ def _has_star(body: exp.Expr) -> bool:
     return any(not isinstance(star.parent, exp.Count) for star in body.find_all(exp.Star))
 
 
-def _list_names(body: exp.Expr) -> set[str]:
-    return {each.name for each in body.find_all(exp.Identifier)}
+def _count_names(body: exp.Expr) -> Counter[str]:
+    return Counter(each.name for each in body.find_all(exp.Identifier))
 
 
 def _drop_columns(body: exp.Expr, used: set[str]) -> None:
-    """Remove the columns of a SELECT that are not used; a SELECT of other forms stays."""
-    if not isinstance(body, exp.Select) or body.args.get("distinct") or _has_star(body):
+    """Remove the columns of a SELECT, or of SELECTs under UNION ALL, that are not used."""
+    branches = _list_branches(body)
+    if any(each.args.get("distinct") or _has_star(each) for each in branches):
         return
-    items = body.expressions
-    clauses = body.copy()
-    clauses.set("expressions", [])
-    inside = _list_names(clauses)
-    for item in items:
-        others = set[str]().union(*(_list_names(each) for each in items if each is not item))
-        if item.alias_or_name in used | inside | others:
+    names = [item.alias_or_name for item in branches[0].expressions] if branches else []
+    sources = [_get_derived_table(branch) for branch in branches]
+    # The derived table in FROM cannot read the columns of the SELECT around it.
+    read = [
+        _count_names(branch) - (_count_names(source) if source is not None else Counter[str]())
+        for branch, source in zip(branches, sources, strict=True)
+    ]
+    place = 0
+    for name in names:
+        items = [branch.expressions[place] for branch in branches]
+        own = [_count_names(item) for item in items]
+        if name in used or not all(map(_may_drop, branches, items, read, own)):
+            place += 1
             continue
-        rest = [each for each in items if each is not item]
-        # Without its last aggregate, a SELECT without GROUP BY would have a row for each row.
-        aggregates = (each.find(exp.AggFunc) for each in rest)
-        if rest and (body.args.get("group") or not item.find(exp.AggFunc) or any(aggregates)):
-            items = rest
-    body.set("expressions", items)
+        for item in items:
+            item.pop()
+        read = [left - lost for left, lost in zip(read, own, strict=True)]
+    for source, left in zip(sources, read, strict=True):
+        if source is not None:
+            _drop_columns(source, {*left})
+
+
+def _list_branches(body: exp.Expr) -> list[exp.Select]:
+    """Return the SELECTs of a query; none if it drops rows that are equal."""
+    if isinstance(body, exp.Union) and not body.args.get("distinct"):
+        parts = [_list_branches(part) for part in (body.left, body.right)]
+        return [*parts[0], *parts[1]] if all(parts) else []
+    return [body] if isinstance(body, exp.Select) else []
+
+
+def _get_derived_table(body: exp.Select) -> exp.Expr | None:
+    """Return the query in the FROM of a SELECT, if it is one."""
+    start = body.args.get("from_")
+    return start.this.this if start is not None and isinstance(start.this, exp.Subquery) else None
+
+
+def _may_drop(body: exp.Select, item: exp.Expr, read: Counter[str], own: Counter[str]) -> bool:
+    """Whether a SELECT has the same rows without an item, which nothing else in it reads."""
+    name, rest = item.alias_or_name, [each for each in body.expressions if each is not item]
+    if not rest or read[name] > own[name]:
+        return False
+    # Without its last aggregate, a SELECT without GROUP BY would have a row for each row.
+    is_last = item.find(exp.AggFunc) and not any(each.find(exp.AggFunc) for each in rest)
+    return not is_last or bool(body.args.get("group"))

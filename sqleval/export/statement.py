@@ -20,18 +20,18 @@ from sqleval.binding.slice_keys import SliceKey, add_slice_keys
 from sqleval.catalog import request
 from sqleval.catalog.catalogue import builtin
 from sqleval.catalog.request import Request
-from sqleval.catalog.roles import ROLES, list_arguments, must_be_finite
+from sqleval.catalog.roles import ROLES, list_arguments
 from sqleval.catalog.tasks import TASKS, find_tasks
 from sqleval.common.columns import NUMBERS, Column
 from sqleval.common.sql_text import Scalar
 from sqleval.compiler.bins import parse_bins
 from sqleval.compiler.curve import compile_curve
 from sqleval.compiler.metrics import compile_metrics
-from sqleval.compiler.rows import list_internal_columns
 from sqleval.compiler.statement import Statement
 from sqleval.dialects import portable
 from sqleval.errors import RequestError
 from sqleval.export import dialects
+from sqleval.export.comments import write_comment
 from sqleval.export.many_labels import expand_table
 from sqleval.sources.source import Source
 
@@ -201,34 +201,6 @@ def _write_number(sql: str) -> str:
     return f"CASE WHEN {sql} THEN 1 WHEN NOT ({sql}) THEN 0 END" if is_truth else sql
 
 
-def _describe_unusable_rows(binding: Binding) -> str:
-    """Return a sentence about unusable rows, which are left out or a problem."""
-    names: dict[str, dict[str, None]] = {"NULL or NaN": {}, "NULL, NaN or infinite": {}}
-    for _, role, column in list_internal_columns(binding):
-        if binding.cells and role != "count":
-            continue  # a table of counts has no other column that the user named
-        name = " ".join(column.name.split())  # a comment ends with its line
-        finite = binding.has_values or must_be_finite(role)
-        names["NULL, NaN or infinite" if finite else "NULL or NaN"][name] = None
-    bad = " or ".join(f"{' or '.join(each)} is {what}" for what, each in names.items() if each)
-    valid = "The values are valid only where _problem is NULL: it says what"
-    if binding.nulls == "drop":
-        return f"Rows where {bad} are left out and counted in n_dropped. {valid} else is wrong."
-    return f"{valid} is wrong with the rows, such as that {bad}."
-
-
-def _write_comment(requests: Sequence[Request], binding: Binding) -> str:
-    """Return comment lines that describe the metrics and the rows used."""
-    lines: list[str] = []
-    for each in requests:
-        header = each.relation.header
-        lines.append(f"{request.format_request(each)}: {' '.join(str(header['summary']).split())}")
-        if header.get("formula"):
-            lines.append(f"  {' '.join(str(header['formula']).split())}")
-    lines.append(_describe_unusable_rows(binding))
-    return "".join(f"-- {line}\n" for line in lines)
-
-
 def _compile(
     metrics: Sequence[str], binding: Binding, ci: float | None, bins: int | None
 ) -> tuple[tuple[Request, ...], Statement]:
@@ -274,6 +246,7 @@ def export_statement(
     task: Task | None = None,
     ci: float | None = None,
     bins: int | None = None,
+    bare: bool = False,
     **further: str | None,
 ) -> str:
     """Return metrics (or one curve) as one statement in a dialect, ready to paste.
@@ -308,6 +281,9 @@ def export_statement(
         The task; by default it follows from the metrics.
     ci, bins : optional
         As for `Predictions.evaluate`.
+    bare : bool, optional
+        Whether to leave out ``_problem`` and ``_notice`` with all checks of the rows: less than
+        half of the text, for rows that are known to be right.
     **further
         The columns of further roles, as for `sqleval.scan`.
 
@@ -328,7 +304,9 @@ def export_statement(
         "sets": sets, "over": over, "role": role, "positive": positive, "threshold": threshold,
         "where": where, "nulls": nulls, "on": on, "task": task, "common": common, **further,
     }  # fmt: skip
-    exported = build_statement(metrics, dialect, table, roles, labels=labels, ci=ci, bins=bins)
+    exported = build_statement(
+        metrics, dialect, table, roles, labels=labels, ci=ci, bins=bins, bare=bare
+    )
     return f"{exported.comment}{exported.sql};\n"
 
 
@@ -365,6 +343,7 @@ def build_statement(
     labels: str | None = None,
     ci: float | None = None,
     bins: int | None = None,
+    bare: bool = False,
     is_ordered: bool = True,
     problems_by: str = "",
 ) -> ExportedStatement:
@@ -372,7 +351,7 @@ def build_statement(
 
     Parameters
     ----------
-    metrics, dialect, table, labels, ci, bins
+    metrics, dialect, table, labels, ci, bins, bare
         As for `export_statement`.
     roles : mapping
         The other options of `export_statement`.
@@ -389,10 +368,12 @@ def build_statement(
         dialects.check_labels(dialect)
         tables[_LABELS] = dialects.parse_table(labels, dialect, "--labels")
     requests, statement = _compile(metrics, binding, ci, bins)
-    if not is_ordered and statement.outermost is not None:
-        select = replace(statement.outermost, order=()).write(None, None)
+    if statement.outermost is not None:
+        outermost = statement.outermost.leave_out_verdict() if bare else statement.outermost
+        order = outermost.order if is_ordered else ()
+        select = replace(outermost, order=order).write(None, None)
         statement = replace(statement, select=select)
     names = {name: dialects.parse_identifier(name, dialect) for name in read}
     sql = dialects.translate(statement.inline(), dialect, names, tables)
-    comment = _write_comment(requests, binding)
+    comment = write_comment(requests, binding, bare=bare)
     return ExportedStatement(comment, sql, binding, requests, statement.columns)

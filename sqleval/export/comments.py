@@ -1,0 +1,37 @@
+"""Writes the comment lines above a printed statement."""
+
+from collections.abc import Sequence
+
+from sqleval.binding.binding import Binding
+from sqleval.catalog import request
+from sqleval.catalog.request import Request
+from sqleval.catalog.roles import must_be_finite
+from sqleval.compiler.rows import list_internal_columns
+
+
+def _describe_unusable_rows(binding: Binding) -> str:
+    """Return a sentence about unusable rows, which are left out or a problem."""
+    names: dict[str, dict[str, None]] = {"NULL or NaN": {}, "NULL, NaN or infinite": {}}
+    for _, role, column in list_internal_columns(binding):
+        if binding.cells and role != "count":
+            continue  # a table of counts has no other column that the user named
+        name = " ".join(column.name.split())  # a comment ends with its line
+        finite = binding.has_values or must_be_finite(role)
+        names["NULL, NaN or infinite" if finite else "NULL or NaN"][name] = None
+    bad = " or ".join(f"{' or '.join(each)} is {what}" for what, each in names.items() if each)
+    valid = "The values are valid only where _problem is NULL: it says what"
+    if binding.nulls == "drop":
+        return f"Rows where {bad} are left out and counted in n_dropped. {valid} else is wrong."
+    return f"{valid} is wrong with the rows, such as that {bad}."
+
+
+def write_comment(requests: Sequence[Request], binding: Binding, *, bare: bool) -> str:
+    """Return comment lines that describe the metrics and the rows used."""
+    lines: list[str] = []
+    for each in requests:
+        header = each.relation.header
+        lines.append(f"{request.format_request(each)}: {' '.join(str(header['summary']).split())}")
+        if header.get("formula"):
+            lines.append(f"  {' '.join(str(header['formula']).split())}")
+    lines += [] if bare else [_describe_unusable_rows(binding)]
+    return "".join(f"-- {line}\n" for line in lines)
