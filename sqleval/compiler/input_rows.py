@@ -189,7 +189,7 @@ class RowRelations(InputRelations):
         """Return the columns of the audit's verdict, and the join to its relation."""
         if is_in_rows and self.has_verdict_in_audit:
             return {"_problem": "r.problem", "_notice": "r.notice"}, ""
-        joins = "\nCROSS JOIN _audit AS p" if self.has_verdict_in_audit else VERDICT_JOIN
+        joins = VERDICT_JOIN.format("_audit" if self.has_verdict_in_audit else "_problems")
         if key := self.binding.problems_by:
             joins = f"\nJOIN _problems AS p ON {write_key_equality('r', 'p', [key])}"
         if self.binding.is_numbered:

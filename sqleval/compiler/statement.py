@@ -15,8 +15,8 @@ _PARAMETER = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|\$([A-Za-z_]\w*)""")
 _LINE = re.compile(r"""('(?:[^']|'')*'|"(?:[^"]|"")*")|\n""")
 
 
-#: The join of a result with the verdict on all rows.
-VERDICT_JOIN = "\nCROSS JOIN _problems AS p"
+#: The join of a result with the verdict on all rows, by the relation that has it.
+VERDICT_JOIN = "\nCROSS JOIN {} AS p"
 #: Comments on the relations that no file writes.
 _WORDS = {
     "_source": "the columns of the input by their roles",
@@ -63,7 +63,9 @@ class Outermost:
     def leave_out_verdict(self) -> "Outermost":
         """Return the SELECT without the verdict, and without its relation if no column reads it."""
         is_read = any("p.scores_outside" in sql for sql in self.items.values())
-        source = self.source if is_read else self.source.replace(VERDICT_JOIN, "")
+        source = self.source
+        for relation in ("_audit", "_problems") if not is_read else ():
+            source = source.replace(VERDICT_JOIN.format(relation), "")
         return replace(self, verdict={}, source=source)
 
     def write(self, columns: Container[str] | None, limit: int | None) -> str:

@@ -59,6 +59,7 @@ def console() -> Iterator[duckdb.DuckDBPyConnection]:
         (["roc_auc", "log_loss", "f1", "ks"], {"ci": 0.95, "by": "g", "weight": "w"}),
         (["recall", "brier_score"], {"by": "g", "sets": "overall", "bins": 9}),
         (["roc_curve"], {"by": "g"}),
+        (["roc_curve"], {}),
     ],
 )
 def test_a_bare_statement_has_the_same_values(
@@ -74,6 +75,7 @@ def test_a_bare_statement_has_the_same_values(
     assert checked["_problem"].null_count() == checked.height > 0
     assert_frame_equal(pl.DataFrame(console.sql(bare)), checked.drop("_problem", "_notice"))
     assert "_problem" not in bare
+    assert ("_audit AS" in bare) is (metrics != ["roc_curve"])
     assert "must hold 0 and 1" in whole
     assert "must hold 0 and 1" not in bare
 
