@@ -30,8 +30,8 @@ def write_audit(
 ) -> tuple[dict[str, str], str]:
     """Return the SQL of ``_audit``: per slice, the rows used and the rows that break a rule.
 
-    The first part has the columns by name; a result reads those whose names begin with ``_``. The
-    second part is the rest of the SELECT, beginning with FROM.
+    The first part has the columns by name, the second one the rest of the SELECT, beginning with
+    FROM.
 
     Parameters
     ----------

@@ -73,7 +73,8 @@ def _place_verdict(
         )
         items["scores_outside"] = outside
     if is_judged_in_audit(binding):
-        read = {name: f"c.{name}" for name in audit[0] if name.startswith("_")}
+        # The steps of a statement show all counts.
+        read = {name: f"c.{name}" for name in audit[0]}
         return {"_audit": select(read | items, f"FROM (\n{select(*audit)}\n) AS c")}
     key = binding.problems_by
     verdict = select(items, "FROM _audit" if is_audited else "")

@@ -54,6 +54,15 @@ def _has_star(body: exp.Expr) -> bool:
     return any(not isinstance(star.parent, exp.Count) for star in body.find_all(exp.Star))
 
 
+def _has_places(body: exp.Select) -> bool:
+    """Whether a SELECT groups or sorts by places of its columns, such as GROUP BY 1 or ALL."""
+    clauses = [body.args[name] for name in ("group", "order") if body.args.get(name)]
+    terms = [term for clause in clauses for term in clause.expressions]
+    values = (term.this if isinstance(term, exp.Ordered) else term for term in terms)
+    is_by_all = any(clause.args.get("all") for clause in clauses)
+    return is_by_all or any(isinstance(value, exp.Literal) for value in values)
+
+
 def _count_names(body: exp.Expr) -> Counter[str]:
     return Counter(each.name for each in body.find_all(exp.Identifier))
 
@@ -61,7 +70,7 @@ def _count_names(body: exp.Expr) -> Counter[str]:
 def _drop_columns(body: exp.Expr, used: set[str]) -> None:
     """Remove the columns of a SELECT, or of SELECTs under UNION ALL, that are not used."""
     branches = _list_branches(body)
-    if any(each.args.get("distinct") or _has_star(each) for each in branches):
+    if any(each.args.get("distinct") or _has_star(each) or _has_places(each) for each in branches):
         return
     names = [item.alias_or_name for item in branches[0].expressions] if branches else []
     sources = [_get_derived_table(branch) for branch in branches]
@@ -70,16 +79,14 @@ def _drop_columns(body: exp.Expr, used: set[str]) -> None:
         _count_names(branch) - (_count_names(source) if source is not None else Counter[str]())
         for branch, source in zip(branches, sources, strict=True)
     ]
-    place = 0
-    for name in names:
+    # From the last column on, because a column may read those before it.
+    for place in reversed(range(len(names))):
         items = [branch.expressions[place] for branch in branches]
         own = [_count_names(item) for item in items]
-        if name in used or not all(map(_may_drop, branches, items, read, own)):
-            place += 1
-            continue
-        for item in items:
-            item.pop()
-        read = [left - lost for left, lost in zip(read, own, strict=True)]
+        if names[place] not in used and all(map(_may_drop, branches, items, read, own)):
+            for item in items:
+                item.pop()
+            read = [left - lost for left, lost in zip(read, own, strict=True)]
     for source, left in zip(sources, read, strict=True):
         if source is not None:
             _drop_columns(source, {*left})

@@ -19,9 +19,15 @@ from tests.support.comparison import assert_frame_equal
     [
         # The last aggregate stays: without it there would be a row for each row of t.
         ("WITH a AS (SELECT SUM(x) AS s, MIN(x) AS m FROM t) SELECT COUNT(*) AS n FROM a",
-         "WITH a AS (SELECT MIN(x) AS m FROM t) SELECT COUNT(*) AS n FROM a"),
+         "WITH a AS (SELECT SUM(x) AS s FROM t) SELECT COUNT(*) AS n FROM a"),
         ("WITH a AS (SELECT g, SUM(x) AS s FROM t GROUP BY g) SELECT COUNT(*) AS n FROM a",
          "WITH a AS (SELECT g FROM t GROUP BY g) SELECT COUNT(*) AS n FROM a"),
+        ("WITH a AS (SELECT g, SUM(x) AS s FROM t GROUP BY 1) SELECT s FROM a",
+         "WITH a AS (SELECT g, SUM(x) AS s FROM t GROUP BY 1) SELECT s FROM a"),
+        ("WITH a AS (SELECT g, SUM(x) AS s FROM t GROUP BY ALL) SELECT s FROM a",
+         "WITH a AS (SELECT g, SUM(x) AS s FROM t GROUP BY ALL) SELECT s FROM a"),
+        ("WITH a AS (SELECT x, y FROM t ORDER BY 2 DESC) SELECT x FROM a",
+         "WITH a AS (SELECT x, y FROM t ORDER BY 2 DESC) SELECT x FROM a"),
         ("WITH a AS (SELECT DISTINCT x, y FROM t) SELECT x FROM a",
          "WITH a AS (SELECT DISTINCT x, y FROM t) SELECT x FROM a"),
         ("WITH a AS (SELECT x, y FROM t), b AS (SELECT * FROM a) SELECT x FROM b",
