@@ -42,7 +42,9 @@ from tests.support.comparison import assert_frame_equal
         ("WITH a AS (SELECT k, x, y FROM t) SELECT b.v FROM b JOIN a USING (k)",
          "WITH a AS (SELECT k FROM t) SELECT b.v FROM b JOIN a USING (k)"),
         ("WITH a AS (SELECT c.x AS x, c.y AS y FROM (SELECT x, y FROM t) AS c) SELECT x FROM a",
-         "WITH a AS (SELECT c.x AS x FROM (SELECT x FROM t) AS c) SELECT x FROM a"),
+         "WITH a AS (SELECT c.x AS x FROM (SELECT x, y FROM t) AS c) SELECT x FROM a"),
+        ("WITH a AS (SELECT c.x, c.y FROM (SELECT SUM(z) AS x, 1 AS y FROM t) c) SELECT x FROM a",
+         "WITH a AS (SELECT c.x FROM (SELECT SUM(z) AS x FROM t) AS c) SELECT x FROM a"),
     ],
 )  # fmt: skip
 def test_what_nothing_reads_is_left_out(before: str, after: str) -> None:
