@@ -248,7 +248,7 @@ def sql(
         return
     refuse_dialect(dialect)
     if bare:
-        raise RequestError("--bare needs --table; --dialect duckdb is DuckDB's SQL")
+        raise RequestError("--bare needs --table, such as --table preds --dialect duckdb")
     if len(names) > 1:
         raise RequestError(
             f"give one SOURCE, not {len(names)}; name metrics with -m (or, with --table, as "

@@ -97,10 +97,10 @@ class InputRelations(ABC):
         """Whether ``_audit`` has the verdict as columns, and there is no ``_problems``."""
 
     @abstractmethod
-    def write_verdict(self, *, is_in_rows: bool) -> tuple[Mapping[str, str], str]:
+    def write_verdict(self, *, is_judged: bool) -> tuple[Mapping[str, str], str]:
         """Return the columns of the audit's verdict, and the join to its relation.
 
-        If ``is_in_rows``, the rows ``r`` have the columns of ``_audit``'s verdict.
+        If ``is_judged``, the rows ``r`` have the columns of ``_audit``'s verdict.
         """
 
     def write_kept_metric(self, request: Request, keys: Sequence[str]) -> MetricText | None:
@@ -380,7 +380,7 @@ class Builder:
         hidden : mapping of str to str, optional
             Further columns next to the verdict, and the SQL of each.
         """
-        verdict, joins = self.relations.write_verdict(is_in_rows=is_judged)
+        verdict, joins = self.relations.write_verdict(is_judged=is_judged)
         verdict = {**verdict, **(hidden or {})}
         outermost = Outermost(dict(items), verdict, f"FROM {cte} AS r{joins}", tuple(order))
         return Statement.create(

@@ -185,9 +185,9 @@ class RowRelations(InputRelations):
         values = ", ".join(f"({', '.join(row)})" for row in listed)
         return f"SELECT {named} FROM (VALUES {values}) AS given({named})"
 
-    def write_verdict(self, *, is_in_rows: bool) -> tuple[Mapping[str, str], str]:
+    def write_verdict(self, *, is_judged: bool) -> tuple[Mapping[str, str], str]:
         """Return the columns of the audit's verdict, and the join to its relation."""
-        if is_in_rows and self.has_verdict_in_audit:
+        if is_judged and self.has_verdict_in_audit:
             return {"_problem": "r.problem", "_notice": "r.notice"}, ""
         joins = VERDICT_JOIN.format("_audit" if self.has_verdict_in_audit else "_problems")
         if key := self.binding.problems_by:

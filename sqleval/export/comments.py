@@ -9,8 +9,8 @@ from sqleval.catalog.roles import must_be_finite
 from sqleval.compiler.rows import list_internal_columns
 
 
-def _describe_unusable_rows(binding: Binding) -> str:
-    """Return a sentence about unusable rows, which are left out or a problem."""
+def _describe_unusable_rows(binding: Binding, *, bare: bool) -> str:
+    """Return a sentence about unusable rows, which are left out, a problem, or not looked for."""
     names: dict[str, dict[str, None]] = {"NULL or NaN": {}, "NULL, NaN or infinite": {}}
     for _, role, column in list_internal_columns(binding):
         if binding.cells and role != "count":
@@ -21,7 +21,10 @@ def _describe_unusable_rows(binding: Binding) -> str:
     bad = " or ".join(f"{' or '.join(each)} is {what}" for what, each in names.items() if each)
     valid = "The values are valid only where _problem is NULL: it says what"
     if binding.nulls == "drop":
-        return f"Rows where {bad} are left out and counted in n_dropped. {valid} else is wrong."
+        left_out = f"Rows where {bad} are left out and counted in n_dropped."
+        return f"{left_out} {'Nothing else is checked' if bare else f'{valid} else is wrong'}."
+    if bare:
+        return "The rows are not checked."
     return f"{valid} is wrong with the rows, such as that {bad}."
 
 
@@ -33,5 +36,5 @@ def write_comment(requests: Sequence[Request], binding: Binding, *, bare: bool) 
         lines.append(f"{request.format_request(each)}: {' '.join(str(header['summary']).split())}")
         if header.get("formula"):
             lines.append(f"  {' '.join(str(header['formula']).split())}")
-    lines += [] if bare else [_describe_unusable_rows(binding)]
+    lines.append(_describe_unusable_rows(binding, bare=bare))
     return "".join(f"-- {line}\n" for line in lines)

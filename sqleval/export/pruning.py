@@ -32,6 +32,7 @@ def drop_unused(tree: exp.Expr) -> exp.Expr:
             continue
         if not any(each.has_star for each in mine):
             _drop_columns(cte.this, set[str]().union(*(each.names for each in mine)))
+            cte.set("this", _unwrap(cte.this))
         readers.append(_Reader.create(cte.this))
     return tree
 
@@ -92,6 +93,23 @@ def _drop_columns(body: exp.Expr, used: set[str]) -> None:
         # columns: "physical input schema should be the same".
         if source is not None and source.find(exp.AggFunc):
             _drop_columns(source, {*left})
+
+
+def _unwrap(body: exp.Expr) -> exp.Expr:
+    """Return the derived table of a SELECT that does no more than to list its columns."""
+    source = _get_derived_table(body) if isinstance(body, exp.Select) else None
+    is_alone = {name for name, value in body.args.items() if value} == {"expressions", "from_"}
+    if not isinstance(source, exp.Select) or not is_alone:
+        return body
+    columns = [each.unalias() for each in body.expressions]
+    is_same = all(
+        isinstance(column, exp.Column) and column.name == item.alias_or_name == inner.alias_or_name
+        for column, item, inner in zip(columns, body.expressions, source.expressions, strict=False)
+    )
+    if not is_same or len(columns) != len(source.expressions):
+        return body
+    source.comments = body.comments
+    return source
 
 
 def _list_branches(body: exp.Expr) -> list[exp.Select]:

@@ -11,8 +11,8 @@ from sqleval.catalog import builtin, request
 from sqleval.errors import RequestError
 from sqleval.frontend.arrays import evaluate
 
-#: What a model may say, in the order in which a scorer looks for it; the words are scikit-learn's.
-METHODS = ("predict_proba", "decision_function", "predict")
+#: The methods of a model, in the order in which a scorer looks for them.
+_METHODS = ("predict_proba", "decision_function", "predict")
 #: The tasks of models that scikit-learn scores.
 _TASKS = ("binary", "multiclass", "regression")
 
@@ -60,9 +60,9 @@ def make_scorer(
     names = [metrics] if isinstance(metrics, str) else [*metrics]
     if not names:
         raise RequestError("no metric is named")
-    if response_method is not None and response_method not in METHODS:
+    if response_method is not None and response_method not in _METHODS:
         raise RequestError(
-            f"response_method={response_method!r} must be one of {', '.join(METHODS)}"
+            f"response_method={response_method!r} must be one of {', '.join(_METHODS)}"
         )
     # scikit-learn turns an error of a scorer into NaN, so that names are checked here.
     for name in names:
@@ -122,7 +122,7 @@ class Scorer:
         DataError
             For rows that the metrics cannot use.
         """
-        methods = (self.response_method,) if self.response_method else METHODS
+        methods = (self.response_method,) if self.response_method else _METHODS
         method = next((name for name in methods if hasattr(estimator, name)), None)
         if method is None:
             raise RequestError(f"{type(estimator).__name__} has none of {', '.join(methods)}")
