@@ -337,9 +337,9 @@ def read_file(path: Path, relations: Collection[str]) -> Relation:
     text = read_text(path)
     header = read_header(path, text)
     query = parse_query(path, text)
-    repeat_last_cte(query, read_repeat(path, text, header, has_ctes=bool(query.ctes)))
     for node, problem in portable.find_problems(query, duckdb=".duckdb." in path.name):
         raise make_error(path, _find_line(text, node), problem)
+    repeat_last_cte(query, read_repeat(path, text, header, has_ctes=bool(query.ctes)))
     columns = list_columns(query)
     kind = _find_kind(path, header, query, columns)
     check_header(path, text, header, kind)

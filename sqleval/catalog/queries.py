@@ -18,7 +18,11 @@ def list_columns(query: exp.Query) -> tuple[str, ...]:
 
 
 def repeat_last_cte(query: exp.Query, times: int) -> None:
-    """Write the last CTE of a query several times, each over the rows of the one before."""
+    """Write the last CTE of a query several times, each over the rows of the one before.
+
+    Each is materialized: DuckDB 1.5 inlines the others into one another, and its optimizer then
+    takes minutes for a statement with several fits.
+    """
     if times < 2:
         return
     last = query.ctes[-1]
@@ -28,6 +32,7 @@ def repeat_last_cte(query: exp.Query, times: int) -> None:
     before = last.alias
     for i in range(2, times + 1):
         again = last.copy()
+        again.set("materialized", True)
         again.set("alias", exp.TableAlias(this=exp.to_identifier(f"{last.alias}_{i}")))
         _rename_tables(again.find_all(exp.Table), source, before)
         query.args["with_"].append("expressions", again)
