@@ -7,6 +7,7 @@ params:
   normalize: bool = true
 expectation: exact
 test: mcnemar
+row_value: CASE WHEN label = prediction THEN 0e0 ELSE 1e0 END
 no_information: no_information_error_rate
 reference: sklearn.metrics.zero_one_loss
 aliases: [misclassification_rate, zero_one_loss]

@@ -22,6 +22,7 @@ HEADER_KEYS = {
     "cost", "since", "when", "interval", "order", "across", "means", "centres", "variances",
     "unbinned", "bound", "units", "task", "types", "aliases", "band", "test", "scale",
     "expectation", "no_information", "chart", "repeat", "version", "same_as",
+    "row_value",
 }  # fmt: skip
 #: The conditions that a twin may name in ``when`` (or as its second suffix), and their meaning.
 CONDITIONS: Mapping[str, str] = {

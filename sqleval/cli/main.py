@@ -52,6 +52,7 @@ from sqleval.cli.selection import bootstrap_632, resample, select
 from sqleval.cli.signals import hide_interrupt, name_interrupt, stop_on_sigterm
 from sqleval.cli.split import split
 from sqleval.cli.state import state
+from sqleval.cli.wrong_rows import rows, slices
 from sqleval.common.imports import DISTRIBUTION
 from sqleval.common.interrupts import exit_on_interrupt, raise_on_interrupt
 from sqleval.errors import RequestError, UnmatchedRows
@@ -266,8 +267,8 @@ def sql(
 
 
 for command in (
-    compare, sample_size, drift, report, inspect, split, resample, select, bootstrap_632, state,
-    init, validate, run_jobs, history, export, macros, list_, show, check,
+    rows, slices, compare, sample_size, drift, report, inspect, split, resample, select,
+    bootstrap_632, state, init, validate, run_jobs, history, export, macros, list_, show, check,
 ):  # fmt: skip
     sqleval.add_command(command)
 for command in (

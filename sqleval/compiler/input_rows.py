@@ -37,9 +37,19 @@ class RowRelations(InputRelations):
         The units.
     dialect : str
         The engine's SQL.
+    also : mapping of str to str, optional
+        Further columns of ``_source``, as SQL over the source ``s``.
     """
 
-    def __init__(self, binding: Binding, plan: Plan = "rows", *, dialect: str = "duckdb") -> None:
+    def __init__(
+        self,
+        binding: Binding,
+        plan: Plan = "rows",
+        *,
+        dialect: str = "duckdb",
+        also: Mapping[str, str] | None = None,
+    ) -> None:
+        self._also = also
         # Sorting by one integer id instead of text slice keys takes half the time.
         binding = replace(binding, is_sorted=plan == "sorted" and rows.can_sort(binding))
         self.has_few_rows = plan == "few"
@@ -78,7 +88,7 @@ class RowRelations(InputRelations):
         is_by_position = binding.labels is not None and binding.labels.is_by_position
         once = once and (not is_grouped or binding.has_values or is_by_position)
         hint = "MATERIALIZED" if once else "NOT MATERIALIZED"
-        for name, sql in rows.write_source(binding, predicate).items():
+        for name, sql in rows.write_source(binding, predicate, self._also).items():
             # The rows of a ranking are read twice: for its lists, and for the items of each.
             again = name == "_rows" and not binding.reads_once
             builder.add_cte(name, sql, "NOT MATERIALIZED" if again else hint)

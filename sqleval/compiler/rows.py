@@ -301,7 +301,7 @@ def write_predictions(
         bound.clear()  # a row of sums has no values except those that it is grouped by
     if binding.is_expected:
         items["label"] = "e.label"
-    items |= _write_judged(binding, bound)
+    items |= write_judged(binding, bound)
     if buckets is not None and binding.has_two_classes and "score" in bound:
         items["bucket"] = write_bucket("score", buckets)
     if binding.is_sorted:
@@ -320,7 +320,7 @@ def write_predictions(
     return select(items, f"FROM {origin}{where}")
 
 
-def _write_judged(binding: Binding, bound: Container[str]) -> dict[str, str]:
+def write_judged(binding: Binding, bound: Container[str]) -> dict[str, str]:
     """Return the `JUDGED` columns of ``predictions`` in the form of the task."""
     if binding.has_two_classes:
         roles = [role for role in ("label", "prediction") if role in bound]

@@ -2,7 +2,16 @@
 
 from dataclasses import dataclass
 
-from sqleval.frontend import comparisons, curves, evaluations, plotting, statements, states
+from sqleval.frontend import (
+    comparisons,
+    curves,
+    evaluations,
+    plotting,
+    rows,
+    statements,
+    states,
+    worse_slices,
+)
 from sqleval.frontend.bound import Bound
 from sqleval.frontend.description import write_line, write_table
 
@@ -29,6 +38,8 @@ class Predictions(Bound):
     plot = plotting.plot
     confusion = curves.confusion
     state = states.state
+    rows = rows.rows
+    slices = worse_slices.slices
     compare = comparisons.compare
     leaderboard = comparisons.leaderboard
     compare_curves = comparisons.compare_curves

@@ -1,0 +1,149 @@
+"""Compiles the sums of losses of all combinations of columns, for the search of bad slices."""
+
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import combinations
+from typing import NamedTuple
+
+from sqleval.binding.binding import Binding
+from sqleval.catalog.catalogue import Catalogue
+from sqleval.catalog.request import Request
+from sqleval.common.columns import FRACTIONS, Column
+from sqleval.common.sql_text import quote, select, write_double
+from sqleval.compiler.builder import Builder
+from sqleval.compiler.domain import DomainChecks
+from sqleval.compiler.input_rows import RowRelations
+from sqleval.compiler.requirements import check_request, name_request
+from sqleval.compiler.row_losses import write_row_loss
+from sqleval.compiler.rows import write_row_count, write_usable
+from sqleval.compiler.statement import Statement
+from sqleval.errors import RequestError
+
+#: The sums of a slice: rows, weights, squared weights, and the deviations of losses from their
+#: mean with weights, with squared weights, squared with squared weights, and to the third power.
+SUMS = {
+    "n": "SUM(n_rows)",
+    "weight": "SUM(CAST(weight AS DOUBLE))",
+    "squares": "SUM(CAST(squares AS DOUBLE))",
+    "deviation": "SUM(weight * deviation)",
+    "squares_deviation": "SUM(squares * deviation)",
+    "squared": "SUM(squares * deviation * deviation)",
+    "cubed": "SUM(weight * deviation * deviation * deviation)",
+}
+
+
+class Searched(NamedTuple):
+    """A column that is searched.
+
+    Attributes
+    ----------
+    column : Column
+        The column.
+    edges : tuple of float
+        The ends of the ranges of a number; empty, if each value is a slice.
+    is_computed : bool
+        Whether its name is an expression.
+    """
+
+    column: Column
+    edges: tuple[float, ...] = ()
+    is_computed: bool = False
+
+    def write_code(self) -> str:
+        """Return the value of a row, or the number of its range, as a text over the source."""
+        sql = f"s.{quote(self.column.name)}"
+        if not self.edges:
+            return f"CAST({sql} AS VARCHAR)"
+        cases = " ".join(
+            f"WHEN {sql} < {write_double(edge)} THEN '{i}'" for i, edge in enumerate(self.edges)
+        )
+        last = f"WHEN {sql} IS NOT NULL THEN '{len(self.edges)}'"
+        if self.column.kind in FRACTIONS and self.column.kind != "decimal":
+            # NaN is above all numbers in DuckDB, and a missing value here.
+            cases = f"WHEN ISNAN({sql}) THEN NULL {cases}"
+        return f"CASE {cases} {last} END"
+
+
+def list_sets(columns: Sequence[str], depth: int) -> Iterator[tuple[str, ...]]:
+    """Yield the sets of columns of which slices are made, the empty one first."""
+    for size in range(depth + 1):
+        yield from combinations(columns, size)
+
+
+@lru_cache(maxsize=16)
+def compile_sums(
+    binding: Binding,
+    searched: tuple[Searched, ...],
+    loss: Request,
+    depth: int,
+    min_rows: int,
+    catalogue: Catalogue,
+    left_out: tuple[str, ...] = (),
+) -> Statement:
+    """Return the statement with the sums of each combination of values or ranges.
+
+    ``left_out`` are conditions over the codes; rows that meet one of them are left out.
+
+    Its columns are ``code_1`` ..., a text per searched column; ``is_all_1`` ..., 1 where a column
+    does not divide the rows; ``mean``, the mean loss of all rows; and `SUMS`.
+
+    Raises
+    ------
+    RequestError
+        If the metric is no mean of the losses of rows, or a role is missing.
+    """
+    codes = {f"code_{i}": each for i, each in enumerate(searched, start=1)}
+    also = {name: each.write_code() for name, each in codes.items()}
+    builder = Builder(RowRelations(binding, also=also, dialect=binding.dialect), catalogue)
+    builder.relations.place(builder, None)
+    checks = DomainChecks()
+    try:
+        check_request(builder, loss, loss.relation, checks)
+    except RequestError as error:
+        raise name_request(loss, error) from None
+    losses = builder.add_cte("_losses", _write_losses(builder, [*codes], loss, left_out))
+    builder.relations.place_audit(builder, checks)
+    mean = builder.add_cte(
+        "_mean",
+        "SELECT\n  CAST(SUM(weight * loss) AS DOUBLE) / NULLIF(SUM(weight), 0) AS mean\n"
+        f"FROM {losses}",
+    )
+    # Deviations from the mean of all rows, because squares of losses would lose digits.
+    deviations = {name: f"l.{name}" for name in (*codes, "n_rows", "weight", "squares")}
+    deviations |= {"deviation": "l.loss - m.mean", "mean": "m.mean"}
+    inner = select(deviations, f"FROM {losses} AS l\nCROSS JOIN {mean} AS m")
+    sets = ", ".join(f"({', '.join(names)})" for names in list_sets([*codes], depth))
+    flags = {f"is_all_{name.removeprefix('code_')}": f"GROUPING({name})" for name in codes}
+    items = {name: name for name in codes} | flags | {"mean": "MIN(mean)"} | SUMS
+    groups = f"GROUP BY GROUPING SETS ({sets})"
+    # Ranges are joined later, so only combinations of values can be too small already.
+    whole = [flag for flag, each in zip(flags.values(), searched, strict=True) if each.edges]
+    is_small = " AND ".join(f"{flag} = 1" for flag in whole)
+    having = f"HAVING SUM(n_rows) >= {min_rows}" + (f" OR NOT ({is_small})" if whole else "")
+    text = select(items, f"FROM (\n{inner}\n) AS d\n{groups}\n{having}")
+    cte = builder.add_cte("_sums", text)
+    return builder.build_statement({name: f"r.{name}" for name in items}, cte, ())
+
+
+def _write_losses(
+    builder: Builder, codes: Sequence[str], loss: Request, left_out: Sequence[str]
+) -> str:
+    """Return the codes, the loss and the weights of the usable rows that are not left out."""
+    binding = builder.binding
+    items = {name: name for name in codes}
+    weight = "weight" if binding.is_weighted else "1"
+    rows = "1"
+    conditions = [write_usable(binding), *(f"NOT ({each})" for each in left_out)]
+    if binding.has_counts:
+        rows = weight = write_row_count(binding)
+    if binding.is_weighted or binding.has_counts:
+        conditions.append(f"{weight} > 0")
+    # A row of counts stands for equal rows of weight 1.
+    squares = "weight * weight" if binding.is_weighted else weight
+    items |= {"n_rows": rows, "weight": weight, "squares": squares}
+    items["loss"] = write_row_loss(builder, loss)
+    where = "\n  AND ".join(f"({each})" for each in conditions if each != "TRUE")
+    inner = select(items, "FROM _source" + (f"\nWHERE {where}" if where else ""))
+    names = {name: name for name in items}
+    # A value of a row may be undefined, such as a percentage of 0.
+    return select(names, f"FROM (\n{inner}\n) AS judged\nWHERE loss IS NOT NULL")
