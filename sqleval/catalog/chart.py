@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 #: The kinds of charts: a line in the unit square, or a special drawing.
 KINDS = (
     "line", "calibration", "ks", "cost_curve", "cost_lines", "gain_table", "matrix", "errors",
-    "error_shares", "histogram", "predicted_vs_actual", "residuals",
+    "error_shares", "histogram", "predicted_vs_actual", "residuals", "score_histogram",
+    "thresholds",
 )  # fmt: skip
 
 

@@ -32,6 +32,8 @@ from sqleval.plots.regression import (
     draw_predicted,
     draw_residuals,
 )
+from sqleval.plots.thresholds import draw_score_histogram, draw_thresholds
+from sqleval.plots.tooltips import remove_hover
 from sqleval.plots.trends import draw_trend_lines
 
 if TYPE_CHECKING:
@@ -57,7 +59,8 @@ _DRAW: dict[str, Callable[..., Picture]] = {
     "ks": draw_ks, "cost_lines": draw_cost_lines, "gain_table": draw_gain_table,
     "matrix": draw_confusion, "errors": draw_errors, "error_shares": draw_error_shares,
     "histogram": draw_histogram, "predicted_vs_actual": draw_predicted,
-    "residuals": draw_residuals,
+    "residuals": draw_residuals, "score_histogram": draw_score_histogram,
+    "thresholds": draw_thresholds,
 }  # fmt: skip
 
 
@@ -190,7 +193,7 @@ def write_svg(chart: Picture) -> str:
     """
     converter: Any = import_optional("vl_convert", "plot", "plots")
     # Skip the validation, which would double the time: the parts were validated when made.
-    content = chart.to_dict(validate=False)
+    content = remove_hover(chart.to_dict(validate=False))
     content["config"]["legend"]["orient"] = "bottom"
     return converter.vegalite_to_svg(content)
 
@@ -219,9 +222,14 @@ def save_chart(chart: Picture, path: str) -> None:
     """
     check_suffix(path)
     form = _FORMATS[Path(path).suffix.lower()]
-    import_optional("vl_convert", "plot", "plots")
-    options: dict[str, Any] = {"scale_factor": 2} if form == "png" else {}
-    if form == "html":
-        options = {"inline": True, "json_kwds": {"cls": _HtmlEncoder}}
+    converter: Any = import_optional("vl_convert", "plot", "plots")
     with replace_file(path, folders=False) as draft:
-        chart.save(str(draft), format=form, **options)
+        if form == "html":
+            options: Any = {"inline": True, "json_kwds": {"cls": _HtmlEncoder}}
+            chart.save(str(draft), format=form, **options)
+            return
+        content = remove_hover(chart.to_dict(validate=False))
+        if form == "svg":
+            draft.write_text(converter.vegalite_to_svg(content), encoding="utf-8")
+        else:
+            draft.write_bytes(converter.vegalite_to_png(content, scale=2))

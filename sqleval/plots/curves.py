@@ -14,9 +14,12 @@ from sqleval.plots.parts import (
     GREY,
     INK,
     SIDE,
+    SPACING,
     Series,
     alt,
+    break_lines,
     chart_rows,
+    create_facet,
     draw_bands,
     draw_label,
     draw_reference,
@@ -26,18 +29,19 @@ from sqleval.plots.parts import (
     select_points,
 )
 from sqleval.plots.thinning import thin
+from sqleval.plots.tooltips import draw_hover, list_tooltips, write_numbers
 
 if TYPE_CHECKING:
     from sqleval.plots.parts import Picture
 
 #: With more series than this, colours are too alike to identify a line.
 _MOST_COLORED = 8
-#: Letters in a line of the name above a small plot, and of a class name below a matrix.
-_IN_HEADER, _IN_CELL = 28, 14
+#: Letters in a line of a class name below a matrix.
+_IN_CELL = 14
 #: With more classes than this, a confusion matrix has cells of this size in pixels, without shares.
 _LARGE, _SMALL_CELL = 12, 28
-#: Pixels between small plots, so that numbers of neighbouring axes do not overlap.
-_SPACING: Any = {"row": 20, "column": 30}
+#: Further columns of a curve whose numbers stand beside x and y under the pointer.
+_BESIDE = ("threshold", "prediction", "lift", "low", "high")
 
 
 def _draw_shares(facts: pl.DataFrame, axes: Any) -> list[alt.Chart]:
@@ -51,6 +55,7 @@ def _draw_shares(facts: pl.DataFrame, axes: Any) -> list[alt.Chart]:
         layers.append(label.encode(text=alt.value(text)))
     even = facts.select(x="break_even", y="break_even").drop_nulls()
     points = chart_rows(even, axes).mark_point(shape="diamond", color=INK, size=45, opacity=1)
+    points = points.encode(tooltip=alt.Tooltip("x:Q", title="precision = recall", format=",.6~g"))
     return [*layers, points] if even.height else layers
 
 
@@ -78,25 +83,11 @@ def draw_line(
         layers.append(base.mark_point(filled=True, size=28, opacity=1))
     if facts is not None and "break_even" in facts.columns:
         layers += _draw_shares(facts, axes)
+    shown = {name: name for name in _BESIDE if name in frame.columns}
+    beside = frame.select("series", *shown, x=pl.col(x), y=pl.col(y))
+    beside = beside.filter(pl.col(name).cast(pl.Float64).is_finite() for name in "xy")
+    layers.append(draw_hover(beside, axes, series, {"x": x_title, "y": y_title, **shown}))
     return layer_charts(layers, SIDE, SIDE)
-
-
-def _break_lines(length: int) -> str:
-    """Return a Vega expression that breaks a long label into several lines."""
-    lines = f"regexp('(.{{1,{length}}}(?: |$)|.{{{length}}})', 'g')"
-    return f"split(trim(replace(datum.label, {lines}, '$1\\n')), '\\n')"
-
-
-def _create_facet(series: Series, font_size: int) -> alt.Facet:
-    """Return the channel for one plot per series, with long names in several lines.
-
-    On one line long names would push the plots apart, and the first plot away from its axis.
-    """
-    header = alt.Header(
-        labelExpr=_break_lines(_IN_HEADER), labelFontSize=font_size, labelLimit=0,
-        labelColor=INK, title=None,
-    )  # fmt: skip
-    return alt.Facet("series:N", title=None, sort=series.names, header=header)
 
 
 def _draw_calibrations(points: pl.DataFrame, series: Series) -> Picture:
@@ -113,6 +104,8 @@ def _draw_calibrations(points: pl.DataFrame, series: Series) -> Picture:
     diagonal = chart_rows(ends, axes).mark_line(color=GREY, strokeDash=[5, 4], strokeWidth=1)
     line = base.mark_line(color=COLORS[0], strokeWidth=1.2)
     dots = base.mark_point(filled=True, opacity=1, color=COLORS[0]).encode(size=size)
+    fields = {"x": "mean predicted probability", "y": "observed share", "n": "rows"}
+    dots = dots.encode(tooltip=list_tooltips(series, fields))
     rows = pl.concat(
         [
             ends.with_columns(n=pl.lit(None, pl.Float64), part=pl.lit("diagonal")),
@@ -125,7 +118,7 @@ def _draw_calibrations(points: pl.DataFrame, series: Series) -> Picture:
         for each, part in ((diagonal, "diagonal"), (line, "curve"), (dots, "curve"))
     ]
     layered: Any = alt.layer(*parts, data=whole.data).properties(width=side, height=side)
-    return layered.facet(facet=_create_facet(series, 10), columns=4, spacing=_SPACING)
+    return layered.facet(facet=create_facet(series, 10), columns=4, spacing=SPACING)
 
 
 def draw_calibration(frame: pl.DataFrame, series: Series) -> Picture:
@@ -143,14 +136,27 @@ def draw_calibration(frame: pl.DataFrame, series: Series) -> Picture:
             bars = bars.mark_rule(strokeWidth=stroke, opacity=0.6)
             layers.append(bars.encode(color=series.encode_color(symbol=None)))
     size = alt.Size("n:Q", scale=alt.Scale(domainMin=0, range=[8, 110]), legend=None)
-    layers.append(base.mark_point(filled=True, opacity=1).encode(size=size))
+    fields = {"x": "mean predicted probability", "y": "observed share", "n": "rows"}
+    dots = points
+    if "low" in frame.columns:
+        fields |= {f"{name}:N": name for name in ("low", "high")}
+        is_drawn = (pl.col(name).is_finite() for name in ("predicted", "observed", "n"))
+        ends = frame.with_columns(pl.col("n").cast(pl.Float64)).filter(is_drawn)
+        dots = points.with_columns(ends.select(map(write_numbers, ("low", "high"))))
+    base = chart_rows(dots, axes).encode(color=series.encode_color(), size=size)
+    layers.append(
+        base.mark_point(filled=True, opacity=1).encode(tooltip=list_tooltips(series, fields))
+    )
     width = (0.5 / pl.len().over("series")).clip(0.005, 0.05)
-    bars = place_bars(points.with_columns(y="n"), series, pl.col("x"), width)
+    points = points.with_columns(y="n", predicted="x", n_rows="n", observed="y")
+    bars = place_bars(points, series, pl.col("x"), width, "predicted", "observed", "n_rows")
     axes = encode_axis("x", "Mean predicted probability")
     axes["y"] = alt.Y("y:Q", title="Rows", axis=alt.Axis(format="~s", tickCount=3))
     # Rectangles, because bar marks pad the axis and shift bars against the points above.
     lower = chart_rows(bars, axes).mark_rect(clip=True)
     lower = lower.encode(x2="x2:Q", y2=alt.datum(0), color=series.encode_color(symbol=None))
+    fields = {"predicted": fields["x"], "observed": fields["y"], "n_rows": fields["n"]}
+    lower = lower.encode(tooltip=list_tooltips(series, fields))
     upper = layer_charts(layers, SIDE, SIDE)
     return alt.vconcat(upper, lower.properties(width=SIDE, height=70), spacing=14)
 
@@ -191,6 +197,11 @@ def draw_ks(frame: pl.DataFrame, series: Series) -> Picture:
             gap.mark_rule(strokeWidth=2, color=INK),
             label.encode(text=alt.value(text)),
         ]
+    fields = {"x": "threshold", "tpr": "share of positives", "fpr": "share of negatives"}
+    fields["distance"] = "distance"
+    at = select_points(frame, "threshold", "tpr", "fpr", "distance").rename({"y": "tpr"})
+    for y in kinds:
+        layers.append(draw_hover(at.with_columns(y=y), axes, series, fields))
     return layer_charts(layers, 480, 300)
 
 
@@ -202,9 +213,10 @@ def draw_gain_table(frame: pl.DataFrame, series: Series) -> Picture:
     added = pl.col("x") - pl.col("x").shift(1).over("series").fill_null(0.0)
     axes = encode_axis("x", "Share of rows targeted", percent=True)
     axes["y"] = alt.Y("y:Q", title="Lift (gain / share)")
-    bars = chart_rows(
-        place_bars(points, series, pl.col("x") - added / 2, added * 0.84), axes
-    ).mark_rect()
+    points = points.with_columns(share="x")
+    bars = place_bars(points, series, pl.col("x") - added / 2, added * 0.84, "share")
+    fields = {"share": "share of rows targeted", "y": "lift"}
+    bars = chart_rows(bars, axes).encode(tooltip=list_tooltips(series, fields)).mark_rect()
     bars = bars.encode(x2="x2:Q", y2=alt.datum(0), color=series.encode_color(symbol="square"))
     return layer_charts([bars, draw_reference([(0.0, 1.0), (1.0, 1.0)], axes)], 480, 280)
 
@@ -246,13 +258,14 @@ def draw_confusion(frame: pl.DataFrame, series: Series) -> Picture:
     )
     # The positive class comes first, as in most tables of two classes.
     order = names[::-1] if is_binary else names
-    below = alt.Axis(labelAngle=0, labelExpr=_break_lines(_IN_CELL))
+    below = alt.Axis(labelAngle=0, labelExpr=break_lines(_IN_CELL))
     below = alt.Axis(labelAngle=-90) if is_large else below
     axes: dict[str, Any] = {
         "x": alt.X("prediction:N", title="Predicted", sort=order, axis=below),
         "y": alt.Y("label:N", title="Label", sort=order),
     }
-    base = chart_rows(square, axes)
+    fields = {"label:N": "label", "prediction:N": "prediction", "n": "rows", "share": "share"}
+    base = chart_rows(square, axes).encode(tooltip=list_tooltips(series, fields))
     scale = alt.Scale(domain=[0, 1], range=["#ffffff", COLORS[0]], interpolate="rgb")
     shade = base.mark_rect(stroke="white").encode(
         color=alt.Color("share:Q", scale=scale, title="share", legend=None)
@@ -272,4 +285,4 @@ def draw_confusion(frame: pl.DataFrame, series: Series) -> Picture:
         return layered
     for layer in layered.layer:
         layer.data = alt.Undefined
-    return layered.facet(facet=_create_facet(series, 11), columns=3, spacing=_SPACING)
+    return layered.facet(facet=create_facet(series, 11), columns=3, spacing=SPACING)

@@ -32,6 +32,10 @@ SIDE = 360
 # Okabe and Ito (2008) without yellow, which is invisible on white; neighbours differ clearly.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 INK, GREY, PALE = "#333333", "#8a8a8a", "#ebebeb"
+#: Letters in a line of the name above a small plot.
+_IN_HEADER = 28
+#: Pixels between small plots, so that numbers of neighbouring axes do not overlap.
+SPACING: Any = {"row": 20, "column": 30}
 DIAGONAL = ((0.0, 0.0), (1.0, 1.0))
 
 
@@ -172,16 +176,37 @@ def draw_bands(frame: pl.DataFrame, x: str, series: Series, axes: Any) -> list[a
 
 
 def place_bars(
-    points: pl.DataFrame, series: Series, middle: pl.Expr, width: pl.Expr
+    points: pl.DataFrame, series: Series, middle: pl.Expr, width: pl.Expr, *more: str
 ) -> pl.DataFrame:
-    """Return the left and right ends of bars at ``middle``; bars of series stand side by side."""
+    """Return the left and right ends of bars at ``middle``; bars of series stand side by side.
+
+    ``more`` are further columns to keep.
+    """
     count = len(series.names)
     number = pl.col("series").replace_strict(series.names, range(count), return_dtype=pl.Float64)
     left = middle + width * (number / count - 0.5)
-    return points.select("series", "y", x=left, x2=left + width / count)
+    return points.select("series", "y", *more, x=left, x2=left + width / count)
 
 
 def layer_charts(layers: Sequence[alt.Chart], width: int, height: int) -> Picture:
     """Return charts of this size, layered over each other."""
     picture: Any = alt.layer(*layers)
     return picture.properties(width=width, height=height)
+
+
+def break_lines(length: int) -> str:
+    """Return a Vega expression that breaks a long label into several lines."""
+    lines = f"regexp('(.{{1,{length}}}(?: |$)|.{{{length}}})', 'g')"
+    return f"split(trim(replace(datum.label, {lines}, '$1\\n')), '\\n')"
+
+
+def create_facet(series: Series, font_size: int) -> alt.Facet:
+    """Return the channel for one plot per series, with long names in several lines.
+
+    On one line long names would push the plots apart, and the first plot away from its axis.
+    """
+    header = alt.Header(
+        labelExpr=break_lines(_IN_HEADER), labelFontSize=font_size, labelLimit=0,
+        labelColor=INK, title=None,
+    )  # fmt: skip
+    return alt.Facet("series:N", title=None, sort=series.names, header=header)

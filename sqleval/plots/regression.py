@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -18,6 +19,7 @@ from sqleval.plots.parts import (
     layer_charts,
     select_points,
 )
+from sqleval.plots.tooltips import draw_hover, list_tooltips
 
 if TYPE_CHECKING:
     from sqleval.plots.parts import Picture
@@ -64,8 +66,13 @@ def draw_predicted(frame: pl.DataFrame, series: Series) -> Picture:
             layers.append(bars.encode(color=series.encode_color(symbol=None)))
     corner = chart_rows(pl.DataFrame({"x": [high], "y": [high]}), axes)
     corner = corner.mark_text(color="#6b6b6b", fontSize=10, dy=-9, dx=4, align="right")
+    rows = frame.with_columns(x="predicted", y="actual")
+    rows = rows.filter(pl.col(name).is_finite() for name in ("x", "y"))
+    fields = {"x": "mean prediction", "y": "mean label", "n": "rows"}
+    fields |= {name: name for name in ("low", "high") if has_bands}
     layers += [
         base.mark_point(filled=True, opacity=1, size=40),
+        draw_hover(rows, axes, series, fields),
         corner.encode(text=alt.value("perfect")),
     ]
     return layer_charts(layers, SIDE, SIDE)
@@ -87,8 +94,21 @@ def draw_residuals(frame: pl.DataFrame, series: Series) -> Picture:
         draw_reference([(x, 0.0) for x in ends], axes),
         base.mark_line(),
         base.mark_point(filled=True, size=28, opacity=1),
+        _draw_numbers(
+            frame, "predicted", "median", axes, series, ("q05", "q25", "q75", "q95", "n")
+        ),
     ]
     return layer_charts(layers, _WIDE, _HIGH)
+
+
+def _draw_numbers(
+    frame: pl.DataFrame, x: str, y: str, axes: Any, series: Series, beside: Sequence[str]
+) -> alt.Chart:
+    """Draw the invisible points of a line, with these columns beside x and y."""
+    rows = frame.with_columns(pl.col(y).alias("y"), x=pl.col(x))
+    rows = rows.filter(pl.col(name).cast(pl.Float64).is_finite() for name in ("x", "y"))
+    fields = {name: name for name in (x, y, *beside) if name in frame.columns}
+    return draw_hover(rows, axes, series, fields)
 
 
 def draw_errors(frame: pl.DataFrame, series: Series) -> Picture:
@@ -115,14 +135,19 @@ def draw_errors(frame: pl.DataFrame, series: Series) -> Picture:
         lines = lines.encode(color=color)
         drawn = [lines.mark_line(), lines.mark_point(filled=True, size=28, opacity=1)]
     ends = points.select(low=pl.col("x").min(), high=pl.col("x").max()).row(0)
-    return layer_charts([draw_reference([(x, 0.0) for x in ends], axes), *drawn], _WIDE, _HIGH)
+    drawn.insert(0, draw_reference([(x, 0.0) for x in ends], axes))
+    for column in names:
+        beside = [*(name for name in names if name != column), "n"]
+        drawn.append(_draw_numbers(frame, "predicted", column, axes, series, beside))
+    return layer_charts(drawn, _WIDE, _HIGH)
 
 
 def draw_histogram(frame: pl.DataFrame, series: Series) -> Picture:
     """Draw the share of the rows by residual; a text says how many lie beyond the bins."""
     total = pl.col("n").sum().over("series")
     rows = frame.with_columns(share=pl.col("n") / total)
-    bars = select_points(rows, "lower", "share", "upper").rename({"upper": "x2"})
+    bars = select_points(rows, "lower", "share", "upper", "n").rename({"upper": "x2"})
+    fields = {"x": "from", "x2": "to", "y": "share of rows", "n": "rows"}
     beyond = rows.filter(~pl.col("lower").is_finite() | ~pl.col("upper").is_finite())
     axes = _encode_values("x", "Residual (prediction - label)")
     axes["y"] = alt.Y("y:Q", title="Share of rows", axis=alt.Axis(format="~%", tickCount=5))
@@ -137,12 +162,17 @@ def draw_histogram(frame: pl.DataFrame, series: Series) -> Picture:
         )
         path = pl.concat([starts, outline.select("series", "x", "y"), ends])
         lines = chart_rows(path, axes).mark_line(interpolate="step-after")
-        drawn = lines.encode(color=series.encode_color())
+        middle = bars.with_columns(lower="x", upper="x2", x=(pl.col("x") + pl.col("x2")) / 2)
+        fields = {"lower": "from", "upper": "to", "y": "share of rows", "n": "rows"}
+        drawn = [
+            lines.encode(color=series.encode_color()), draw_hover(middle, axes, series, fields)
+        ]  # fmt: skip
     else:
         drawn = chart_rows(bars, axes).mark_rect(stroke="white", strokeWidth=0.5)
         drawn = drawn.encode(x2="x2:Q", y2=alt.datum(0), color=series.encode_color())
+        drawn = [drawn.encode(tooltip=list_tooltips(series, fields))]
     zero = chart_rows(pl.DataFrame({"x": [0.0]}), {"x": axes["x"]})
-    layers = [drawn, zero.mark_rule(color=GREY, strokeDash=[5, 4])]
+    layers = [*drawn, zero.mark_rule(color=GREY, strokeDash=[5, 4])]
     sides: Any = (
         ("lower", "left", 4, "◂ {:.1%} beyond"),
         ("upper", "right", -4, "{:.1%} beyond ▸"),
@@ -167,4 +197,6 @@ def draw_error_shares(frame: pl.DataFrame, series: Series) -> Picture:
     axes: dict[str, Any] = _encode_values("x", title, (0.0, last or 1.0))
     axes |= encode_axis("y", "Share of rows with at most this error", percent=True)
     lines = chart_rows(path, axes).mark_line(interpolate="step-after", clip=True)
-    return layer_charts([lines.encode(color=series.encode_color())], _WIDE, _HIGH)
+    beside = points.filter(pl.col("x") <= (last or 1.0))
+    hover = draw_hover(beside, axes, series, {"x": "absolute error", "y": "share of rows"})
+    return layer_charts([lines.encode(color=series.encode_color()), hover], _WIDE, _HIGH)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from sqleval.plots.parts import alt, chart_rows, layer_charts
+from sqleval.plots.tooltips import list_tooltips, write_numbers
 
 if TYPE_CHECKING:
     from sqleval.plots.parts import Picture, Series
@@ -44,7 +45,12 @@ def draw_trend_lines(frame: pl.DataFrame, series: Series, others: pl.DataFrame) 
         band = chart_rows(ends, axes).mark_area(opacity=0.2, order=False)
         layers.append(band.encode(y2="y2:Q", color=color, detail="part:N"))
     layers.append(lines.mark_line(strokeWidth=1.5))
-    layers.append(lines.mark_point(size=14, filled=True, opacity=1).encode(fill=color))
+    texts = {f"text_{name}": write_numbers(name) for name in ("y", "low", "high")}
+    dots = chart_rows(frame.select("series", "part", "x", "y", **texts), axes)
+    shown = list_tooltips(series, {"text_y:N": "value", "text_low:N": "low", "text_high:N": "high"})
+    shown.append(alt.Tooltip("x:T", title="time", format="%Y-%m-%d %H:%M"))
+    dots = dots.encode(color=color, detail="part:N", tooltip=shown)
+    layers.append(dots.mark_point(size=14, filled=True, opacity=1).encode(fill=color))
     failed = frame.filter("failed", pl.col("y").is_finite())
     if not failed.is_empty():
         dots = chart_rows(failed.select("x", "y"), axes)

@@ -5,7 +5,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.metrics import classification_report, precision_recall_curve, roc_curve
+from sklearn.metrics import (
+    classification_report,
+    f1_score,
+    precision_recall_curve,
+    precision_score,
+    recall_score,
+    roc_curve,
+)
 from statsmodels.stats.proportion import proportion_confint
 
 from tests.support import references as ref
@@ -54,6 +61,55 @@ def pr(rows: Rows) -> np.ndarray:
     recall = recall if rows.label.any() else recall * NAN  # scikit-learn gives 1
     threshold = np.append(np.inf, distinct[at[::-1].astype(int)])
     return np.column_stack([threshold, precision[::-1], recall[::-1]])
+
+
+def thresholds(cost_fn: float, cost_fp: float) -> Points:
+    """Return the reference of scikit-learn's scores and of the mean cost at each threshold."""
+
+    def points(rows: Rows) -> np.ndarray:
+        distinct, place = ref.places(rows)
+        positives = np.average(rows.label, weights=rows.weight)
+        none = 0 if positives else NAN
+        table = [(np.inf, NAN, none, none, cost_fn * positives, 0)]
+        for at in np.unique(place[rows.weight > 0])[::-1]:
+            predicted = (place >= at).astype(int)
+            scores = (
+                score(rows.label, predicted, sample_weight=rows.weight, zero_division=NAN)
+                for score in (precision_score, recall_score, f1_score)
+            )
+            costs = np.where(rows.label == 1, cost_fn * (1 - predicted), cost_fp * predicted)
+            means = (np.average(each, weights=rows.weight) for each in (costs, predicted))
+            table.append((distinct[at], *scores, *means))
+        return np.array(table)
+
+    return points
+
+
+def score_histogram(bins: int) -> Points:
+    """Return the reference by numpy.histogram of the finite scores, and bins of infinite ones."""
+
+    def points(rows: Rows) -> np.ndarray:
+        score = rows.score.astype(float)
+        used = rows.weight > 0
+        finite = score[np.isfinite(score) & used]
+        inside = len(finite) == 0 or (finite.min() >= 0 and finite.max() <= 1)
+        limits = (0, 1) if inside else (finite.min(), finite.max())
+        edges = np.histogram_bin_edges(finite, bins, limits)
+        table = [np.arange(1, bins + 1), edges[:-1], edges[1:]]
+        table += [
+            np.histogram(score[used & is_class], edges, weights=rows.weight[used & is_class])[0]
+            for is_class in (rows.label == 0, rows.label == 1)
+        ]
+        whole = np.column_stack(table)
+        for sign, ends in ((-1, (0, -np.inf, edges[0])), (1, (bins + 1, edges[-1], np.inf))):
+            beyond = used & (score == sign * np.inf)
+            if beyond.any():
+                counts = (rows.weight[beyond & (rows.label == value)].sum() for value in (0, 1))
+                row = [[*ends, *counts]]
+                whole = np.vstack([row, whole] if sign < 0 else [whole, row])
+        return whole
+
+    return points
 
 
 def pr_from_origin(rows: Rows) -> np.ndarray:
@@ -201,6 +257,22 @@ CURVES = [
     Curve("cost_lines", ("threshold", "fpr", "fnr"), lines),
     Curve("gain_curve", ("threshold", "share", "gain", "lift"), gain),
     Curve("gain_table(bins=7)", GAINS, gains(7)),
+    *(
+        Curve(
+            f"threshold_curve{text}",
+            ("threshold", "precision", "recall", "f1", "cost", "share"),
+            thresholds(*costs),
+        )
+        for text, costs in (("", (1, 1)), ("(cost_fn=5, cost_fp=2)", (5, 2)))
+    ),
+    *(
+        Curve(
+            f"score_histogram{text}",
+            ("bin", "lower", "upper", "n_negative", "n_positive"),
+            score_histogram(bins),
+        )
+        for text, bins in (("", 20), ("(bins=1)", 1), ("(bins=7)", 7))
+    ),
     Curve("ks_curve", ("threshold", "tpr", "fpr", "distance"), ks),
     *(
         Curve(f"calibration_curve(bins={bins}, strategy='{how}')", BINS, bins_of(bins, how), True)
