@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from sqleval.frontend.arrays import compare, evaluate
     from sqleval.frontend.from_state import from_state
     from sqleval.frontend.predictions import Predictions
+    from sqleval.frontend.result_plots import plot
     from sqleval.frontend.scan import scan
     from sqleval.frontend.scorers import make_scorer
     from sqleval.inspection.inspect import inspect
@@ -85,6 +86,7 @@ __all__ = [
     "inspect",
     "make_scorer",
     "metrics",
+    "plot",
     "resample",
     "scan",
     "select",
@@ -100,6 +102,7 @@ _HOMES = {
     "make_scorer": "frontend.scorers",
     "configure": "engines.settings",
     "Predictions": "frontend.predictions",
+    "plot": "frontend.result_plots",
     "drift": "drifts.drift",
     "metrics": "catalog.listing",
     "from_state": "frontend.from_state",

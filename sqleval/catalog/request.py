@@ -324,6 +324,16 @@ def _find_curve_name(name: str, catalogue: Catalogue) -> str | None:
     return None
 
 
+def find_curve(name: str, catalogue: Catalogue) -> str:
+    """Return the full name of a curve; raise `RequestError` if there is none."""
+    full = _find_curve_name(name, catalogue)
+    if full is None:
+        names = [each.name for each in catalogue.relations("curve")]
+        near = catalogue.describe_kind(name) or find_nearest(f"{name}_curve", names)
+        raise RequestError(f"no curve called {name!r}{near} (curves: {', '.join(names)})")
+    return full
+
+
 def parse_curve(
     name: str, parameters: Mapping[str, object], task: str, catalogue: Catalogue | None = None
 ) -> Request:
@@ -336,11 +346,7 @@ def parse_curve(
     """
     catalogue = catalogue or builtin()
     name, values = parse_call(name)
-    full = _find_curve_name(name, catalogue)
-    if full is None:
-        names = [each.name for each in catalogue.relations("curve")]
-        near = catalogue.describe_kind(name) or find_nearest(f"{name}_curve", names)
-        raise RequestError(f"no curve called {name!r}{near} (curves: {', '.join(names)})")
+    full = find_curve(name, catalogue)
     if task not in (tasks := catalogue.get(full).tasks):
         fitting = [each.name for each in catalogue.relations("curve") if task in each.tasks]
         raise RequestError(

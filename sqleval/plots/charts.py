@@ -24,6 +24,7 @@ from sqleval.plots.curves import (
     draw_ks,
     draw_line,
 )
+from sqleval.plots.forest import draw_slices
 from sqleval.plots.parts import GREY, INK, PALE, join_by_keys, name_series, write_summary
 from sqleval.plots.regression import (
     draw_error_shares,
@@ -148,6 +149,40 @@ def _add_prevalence(named: pl.DataFrame, facts: pl.DataFrame, keys: Sequence[str
     if keys:
         return join_by_keys(named, shares, keys)
     return named.with_columns(shares["prevalence"].first())
+
+
+def draw_forest(
+    frame: pl.DataFrame,
+    keys: Sequence[str],
+    *,
+    value: str,
+    title: str,
+    zero: bool = False,
+) -> Picture:
+    """Draw values with their intervals: a plot per metric, and a row per slice.
+
+    Parameters
+    ----------
+    frame : polars.DataFrame
+        The rows of a result, with the column ``metric``.
+    keys : sequence of str
+        The columns that identify a slice. ``model`` is the colour if there are other keys.
+    value : str
+        The column of the values; ``low`` .. ``high`` are their intervals.
+    title : str
+        The title.
+    zero : bool
+        Whether a line marks 0; otherwise it marks the value of all rows (``by`` is ``overall``).
+
+    Raises
+    ------
+    RequestError
+        If there are no rows, or too many.
+    MissingExtra
+        If Altair is not installed.
+    """
+    picture: Any = draw_slices(frame, keys, value, zero=zero)
+    return picture.configure(**_STYLE).properties(title=show_controls(title))
 
 
 def draw_trend(frame: pl.DataFrame, others: pl.DataFrame, *, title: str) -> Picture:

@@ -17,7 +17,7 @@ from sqleval.common.visible import show_controls
 if TYPE_CHECKING:
     import altair as alt
 
-    Picture = alt.LayerChart | alt.VConcatChart
+    Picture = alt.LayerChart | alt.VConcatChart | alt.ConcatChart
 else:
 
     class _LazyAltair:

@@ -42,6 +42,13 @@ def write_numbers(name: str) -> pl.Expr:
     return text.fill_null("undefined")
 
 
+def write_counts(name: str) -> pl.Expr:
+    """Return a column of counts, or of sums of weights, as texts."""
+    number = pl.col(name).cast(pl.Float64)
+    text = number.map_elements(lambda value: f"{value:,.12g}", return_dtype=pl.String)
+    return text.fill_null("")
+
+
 def draw_hover(points: pl.DataFrame, axes: Any, series: Series, fields: Mapping[str, str]) -> Chart:
     """Draw invisible points on a line, which has no numbers under the pointer itself.
 
@@ -57,7 +64,10 @@ def draw_hover(points: pl.DataFrame, axes: Any, series: Series, fields: Mapping[
         The titles of the columns whose numbers are shown.
     """
     kept = thin(points, "x", "y", ["series"], columns=_COLUMNS)
-    texts = {f"text_{name}": write_numbers(name) for name in fields}
+    texts = {
+        f"text_{name}": write_counts(name) if name == "n" else write_numbers(name)
+        for name in fields
+    }
     rows = chart_rows(kept.select("series", "x", "y", **texts), axes)
     rows = rows.mark_point(style=_HOVER, size=120, filled=True, opacity=0)
     titles = {f"text_{name}:N": title for name, title in fields.items()}
