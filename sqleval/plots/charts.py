@@ -182,7 +182,7 @@ def draw_forest(
         If Altair is not installed.
     """
     picture: Any = draw_slices(frame, keys, value, zero=zero)
-    return picture.configure(**_STYLE).properties(title=show_controls(title))
+    return picture.configure(**_STYLE).properties(title={"text": show_controls(title)})
 
 
 def draw_trend(frame: pl.DataFrame, others: pl.DataFrame, *, title: str) -> Picture:

@@ -49,7 +49,9 @@ def _draw_lines(frame: pl.DataFrame, column: str, axes: Any, series: Series) -> 
     """Draw the line of one measure for each series, with its invisible points."""
     points = select_points(frame, "threshold", column)
     # A value holds from its threshold down to the next lower one, in the next row.
-    line = chart_rows(thin(points, "x", "y", ["series"]), axes)
+    # A plot of several has half the width.
+    columns = _SMALL[0] if series.title else _WIDE
+    line = chart_rows(thin(points, "x", "y", ["series"], columns=columns), axes)
     line = line.mark_line(interpolate="step-after").encode(color=series.encode_color())
     return [line, _draw_numbers(frame, column, axes, series)]
 
@@ -102,7 +104,7 @@ def draw_thresholds(frame: pl.DataFrame, series: Series) -> Picture:
         scale=alt.Scale(domain=names, range=list(COLORS[: len(names)])),
         legend=alt.Legend(title=None, symbolType="stroke", symbolSize=250),
     )
-    lines = chart_rows(thin(pl.concat(parts), "x", "y", ["kind"]), axes)
+    lines = chart_rows(thin(pl.concat(parts), "x", "y", ["kind"], columns=_WIDE), axes)
     lines = lines.mark_line(interpolate="step-after").encode(color=color)
     upper = [lines, *_draw_best(frame, "f1", axes, lowest=False)]
     upper += [_draw_numbers(frame, column, axes, series) for column in _SHARES]

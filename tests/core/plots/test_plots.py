@@ -120,6 +120,21 @@ def example(curve: str) -> pl.DataFrame:
             "label_share": [0.0, 0.3, 1.0],
         },
         "rec_curve": {"error": [0.5, 2.0, 40.0], "share": [0.5, 0.99, 1.0]},
+        "score_histogram": {
+            "bin": [0, 1, 2, 3],
+            "lower": [-INF, 0.0, 0.5, 1.0],
+            "upper": [0.0, 0.5, 1.0, INF],
+            "n_negative": [1, 6, 2, 0],
+            "n_positive": [0, 1, 8, 2],
+        },
+        "threshold_curve": {
+            "threshold": threshold,
+            "precision": [None, 1.0, 0.5, 0.75, 0.6],
+            "recall": recall["recall"],
+            "f1": [0.0, 0.4, 0.3, 0.6, 0.75],
+            "cost": [0.6, 0.45, 0.6, 0.4, 0.5],
+            "share": share,
+        },
     }
     return pl.DataFrame(columns[curve], strict=False)
 
@@ -142,6 +157,8 @@ CURVES = [
     "roc_curve",
     "roc_from_pr",
     "roc_hull",
+    "score_histogram",
+    "threshold_curve",
 ]
 TITLES = {
     "calibration_curve": ["Mean predicted probability", "Observed share of positives", "Rows"],
@@ -161,6 +178,13 @@ TITLES = {
     "roc_curve": ["False positive rate (1 - specificity)", "True positive rate", "chance", "ideal"],
     "roc_from_pr": ["False positive rate (1 - specificity)", "chance", "ideal"],
     "roc_hull": ["False positive rate (1 - specificity)", "chance", "ideal"],
+    "score_histogram": ["Score", "Share of the class", "negatives, n = 9", "10.0% at inf"],
+    "threshold_curve": [
+        "Threshold",
+        "Precision, recall, F1",
+        "highest F1 0.75 at 0.1",
+        "lowest cost per row 0.4 at 0.4",
+    ],
 }
 
 
@@ -192,6 +216,10 @@ def drawn(picture: Any, *columns: str) -> pl.DataFrame:
 ALIKE = {"roc_hull", "roc_from_pr", "pr_from_roc", "pr_curve", "cost_curve", "gain_curve"}
 
 
+#: Curves whose legends name lines or classes.
+LEGENDS = {"ks_curve", "error_by_quantile", "score_histogram", "threshold_curve"}
+
+
 @pytest.mark.parametrize("curve", [curve for curve in CURVES if curve not in ALIKE])
 def test_every_curve_has_its_axes_and_no_legend_without_keys(curve: str, tmp_path: Path) -> None:
     text = svg(tmp_path, curve, example(curve), title="What it is")
@@ -199,11 +227,10 @@ def test_every_curve_has_its_axes_and_no_legend_without_keys(curve: str, tmp_pat
         assert expected in text
     assert "NaN" not in text
     assert "Infinity" not in text
-    # Their legends name lines.
-    assert ("role-legend" in text) == (curve in ("ks_curve", "error_by_quantile"))
+    assert ("role-legend" in text) == (curve in LEGENDS)
 
 
-@pytest.mark.parametrize("curve", CURVES)
+@pytest.mark.parametrize("curve", [curve for curve in CURVES if curve != "score_histogram"])
 def test_each_combination_of_keys_is_a_series(curve: str, tmp_path: Path) -> None:
     combinations = [("logistic", "JFK"), ("logistic", None), ("boosted", "JFK")]
     frame = pl.concat(
