@@ -1,6 +1,6 @@
 /*
 summary: >-
-  precision, recall, F1, cost per row and share of rows predicted positive at each distinct score,
+  precision, recall, F1, cost per row and number of rows predicted positive at each distinct score,
   from an infinite threshold down
 formula: >-
   precision = tp / (tp + fp), recall = tp / P, f1 = 2 tp / (2 tp + fp + fn),
@@ -8,13 +8,15 @@ formula: >-
 params:
   cost_fn: float in (0, inf) = 1.0
   cost_fp: float in (0, inf) = 1.0
-order: threshold DESC, share
+order: threshold DESC, n_predicted
+band: [threshold, f1, thresholds]
 chart:
   title: Threshold curve
   draw: thresholds
   columns: [threshold, f1, cost]
 reference: sklearn.metrics.precision_recall_curve
 task: two classes
+types: {n_predicted: count}
 weights: frequency
 since: 0.2.0
 */
@@ -26,7 +28,7 @@ SELECT
     CAST(2 * tp AS DOUBLE) / NULLIF(tp + fp + total_positives, 0) AS f1,
     CAST($cost_fn * (total_positives - tp) + $cost_fp * fp AS DOUBLE)
         / NULLIF(total_positives + total_negatives, 0) AS cost,
-    CAST(tp + fp AS DOUBLE) / NULLIF(total_positives + total_negatives, 0) AS share
+    tp + fp AS n_predicted
 FROM segments
 WHERE tp + fp > tp_above + fp_above
 UNION ALL
@@ -38,5 +40,5 @@ SELECT
     CASE WHEN total_positives > 0 THEN 0e0 END AS f1,
     CAST($cost_fn * total_positives AS DOUBLE)
         / NULLIF(total_positives + total_negatives, 0) AS cost,
-    0e0 AS share
+    0 AS n_predicted
 FROM totals

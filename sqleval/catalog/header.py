@@ -216,7 +216,7 @@ _FORMS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     ),
     "band": (
         lambda value: not value or _is_list(value, 3, 4),
-        "be [x, y, lines], [x, y, steps] or [x, y, points], x and y columns",
+        "be [x, y, lines], [x, y, steps], [x, y, points] or [x, y, thresholds], x and y columns",
     ),
 }
 

@@ -11,6 +11,7 @@ from sqleval.binding.arguments import check_key_names, check_level
 from sqleval.catalog.request import Request
 from sqleval.compiler.curve import compile_curve
 from sqleval.curves.grid import Axes, Curves, create_grid, evaluate_at, read_axes
+from sqleval.curves.thresholds import ENDS_OF_MEASURES, add_intervals
 from sqleval.errors import RequestError
 from sqleval.inference.bands import (
     Band,
@@ -68,6 +69,13 @@ def check_source(data: Input, request: Request) -> None:
         raise RequestError(
             f"{request.name}: cluster= is given, and its intervals are for independent rows"
         )
+    binding = data.binding
+    is_counted = not (binding.is_weighted or data.cluster or binding.state)
+    if read_axes(request).joined == "thresholds" and not is_counted:
+        raise RequestError(
+            f"{request.name}: its intervals count independent rows, and weight=, cluster= or a "
+            "state is given; evaluate() has intervals of precision(threshold=...) with them"
+        )
     if data.source.once or (data.labels is not None and data.labels.once):
         raise RequestError("replicates read the rows more than once; collect the stream first")
 
@@ -75,6 +83,9 @@ def check_source(data: Input, request: Request) -> None:
 def list_columns(request: Request, columns: Sequence[str]) -> list[str]:
     """Return the columns of a curve with bands, from the columns of the curve."""
     axes = read_axes(request)
+    if axes.joined == "thresholds":
+        check_key_names(columns, ENDS_OF_MEASURES, "a band")
+        return [*columns, *ENDS_OF_MEASURES]
     check_key_names(columns, ENDS, "a band")
     if axes.joined == "points":
         return [*columns, *ENDS]
@@ -105,6 +116,9 @@ def add_bands(exact: pl.DataFrame, data: Input, request: Request, options: Optio
     named = dict(zip(binding.keys, binding.key_names, strict=True))
     exact = exact.rename({user: key for key, user in named.items()})
     keys = [*binding.keys, *(["class"] if "class" in exact.columns else [])]
+    if axes.joined == "thresholds":
+        rows = add_intervals(exact, keys, options.ci, dict(request.parameters))
+        return rows.rename({key: user for key, user in named.items() if key in rows.columns})
     grid = create_grid(exact, axes)
     curves = evaluate_at(exact, axes, keys, grid)
     counts_rows = not (binding.is_weighted or data.cluster or binding.state)

@@ -48,8 +48,9 @@ _ROUNDING = 1e-12
 def check_curve(request: Request, binding: Binding, baseline: str | None) -> None:
     """Raise `RequestError` if models cannot be compared by a curve."""
     axes = read_axes(request)
-    if axes.joined == "points":
-        raise RequestError(f"{request.name} cannot be compared: its bins differ by model")
+    differing = {"points": "bins", "thresholds": "thresholds"}.get(axes.joined)
+    if differing:
+        raise RequestError(f"{request.name} cannot be compared: its {differing} differ by model")
     if not binding.has_two_classes or not binding.has_score:
         raise RequestError(f"{request.name} can be compared only with scores of two classes")
     if binding.state is not None:

@@ -28,7 +28,8 @@ class Axes(NamedTuple):
     x, y : str
         The columns.
     joined : str
-        The way to join its points: by ``lines``, in ``steps``, or not at all (``points``).
+        The way to join its points: by ``lines``, in ``steps``, or not at all (``points``); or
+        ``thresholds``, if each measure has an interval at each threshold.
     limit : str
         ``triangle`` if no true value exceeds min(x, 1 - x), else empty.
     """

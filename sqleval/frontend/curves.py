@@ -39,12 +39,14 @@ def curve(
     name : str
         A curve from `sqleval.metrics`; the ending ``_curve`` may be left out.
     ci : float, optional
-        Level of bands around a ROC, PR, gain, cost or calibration curve, such as 0.95. A curve
+        Level of bands around a ROC, PR, gain, cost, calibration or threshold curve. A curve
         over 0 .. 1 then has 201 equally spaced points. ``low`` .. ``high`` covers each point
         with probability ``ci``, ``simultaneous_low`` .. ``simultaneous_high`` the whole curve.
         The bands come from the bootstrap (percentiles; sup-t). A calibration curve of
         independent rows has exact intervals of the share in each bin instead, and
-        ``predicted_vs_actual`` intervals of the mean label by Student's t. Needs SciPy.
+        ``predicted_vs_actual`` intervals of the mean label by Student's t. ``threshold_curve`` has
+        the intervals that `evaluate` gives for a threshold that is fixed before:
+        ``precision_low`` .. ``precision_high``, and so on. Needs SciPy.
     replicates, seed, cluster
         Options of the bootstrap, as for `evaluate`; with ``ci`` replicates cannot be 0.
     **params

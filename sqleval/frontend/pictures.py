@@ -14,6 +14,7 @@ from sqleval.catalog.chart import Chart, read_chart
 from sqleval.catalog.contract import Relation
 from sqleval.compiler.bins import Bins, find_obstacle
 from sqleval.curves.bands import ENDS
+from sqleval.curves.thresholds import ENDS_OF_MEASURES
 from sqleval.errors import RequestError
 from sqleval.frontend.bound import Bound
 from sqleval.frontend.curves import confusion, evaluate_curve
@@ -46,7 +47,7 @@ def draw(bound: Bound, curve: str, params: Mapping[str, Any], bands: Mapping[str
             frame = collect_points(bound, curve, params)
         else:
             frame = list_points(bound, curve, **bands, **params).collect()
-    curve_columns = (*relation_columns, *ENDS)
+    curve_columns = (*relation_columns, *ENDS, *ENDS_OF_MEASURES)
     keys = [column for column in frame.columns if column not in curve_columns]
     costs = (parameters.get("cost_fn", 1.0), parameters.get("cost_fp", 1.0))
     # A curve with bands has no column of thresholds.

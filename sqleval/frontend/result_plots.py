@@ -8,10 +8,10 @@ from typing import Any, cast
 import polars as pl
 
 from sqleval.catalog.catalogue import builtin
+from sqleval.curves.bands import ENDS
+from sqleval.curves.thresholds import ENDS_OF_MEASURES
 from sqleval.errors import RequestError
 
-#: The columns of bands, as in `sqleval.curves.bands`, which needs NumPy.
-_ENDS = ("low", "high", "simultaneous_low", "simultaneous_high")
 _CONFUSION = ("label", "prediction", "n", "share")
 
 
@@ -113,7 +113,7 @@ def _draw_curve(frame: pl.DataFrame, kind: str | None, title: str | None) -> Any
         relation, columns = catalogue.get(kind), _CONFUSION
     else:
         relation = catalogue.get(find_curve(kind, catalogue))
-        columns = (*relation.columns, *_ENDS)
+        columns = (*relation.columns, *ENDS, *ENDS_OF_MEASURES)
     keys = [name for name in frame.columns if name not in columns]
     return draw_curve(find_chart(relation, catalogue), frame, keys, title=title)
 

@@ -159,8 +159,8 @@ def _find_newcombe_ends(
     """Return the ends of Newcombe's interval; a one-sided interval has one infinite end."""
     quantile = float(special.ndtri((1 + ci) / 2 if side == "two-sided" else ci))
     with np.errstate(all="ignore"):
-        rate, low, high = _find_wilson_ends(successes, trials, quantile)
-        base, base_low, base_high = _find_wilson_ends(baseline_successes, baseline_trials, quantile)
+        rate, low, high = find_wilson_ends(successes, trials, quantile)
+        base, base_low, base_high = find_wilson_ends(baseline_successes, baseline_trials, quantile)
         difference = rate - base
         least = difference - np.sqrt((rate - low) ** 2 + (base_high - base) ** 2)
         most = difference + np.sqrt((high - rate) ** 2 + (base - base_low) ** 2)
@@ -170,7 +170,7 @@ def _find_newcombe_ends(
     return keep_defined(least, is_defined), keep_defined(most, is_defined)
 
 
-def _find_wilson_ends(
+def find_wilson_ends(
     successes: Array, trials: Array, quantile: float
 ) -> tuple[Array, Array, Array]:
     """Return rates and the ends of Wilson's intervals; NaN without trials."""

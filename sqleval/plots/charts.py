@@ -116,7 +116,9 @@ def draw_curve(
     picture: Any = _DRAW[chart.draw](named, series, *further)
     lines = [shown.select(write_summary(summary)).item()] if shown is not None and not keys else []
     if ci is not None:
-        lines.append(f"{ci * 100:.4g} % bands: narrow for each point, wide for the whole curve")
+        kinds = "narrow for each point, wide for the whole curve"
+        kinds = "for each threshold by itself" if chart.draw == "thresholds" else kinds
+        lines.append(f"{ci * 100:.4g} % bands: {kinds}")
     heading: dict[str, Any] = {"text": show_controls(title or chart.title)}
     if lines:
         heading["subtitle"] = lines if len(lines) > 1 else lines[0]

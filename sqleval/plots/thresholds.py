@@ -31,8 +31,8 @@ _SMALL = (270, 170)
 #: The shares of a threshold, and their names.
 _SHARES = {"precision": "precision", "recall": "recall", "f1": "F1"}
 _ALL = {**_SHARES, "cost": "cost per row"}
-#: The share of rows predicted positive is shown under the pointer alone.
-_SHOWN = {"x": "threshold", **_ALL, "share": "share of rows predicted positive"}
+#: The number of rows predicted positive is shown under the pointer alone.
+_SHOWN = {"x": "threshold", **_ALL, "n_predicted": "rows predicted positive"}
 
 
 def _encode_threshold(title: str | None = "Threshold") -> Any:
@@ -53,13 +53,30 @@ def _draw_lines(frame: pl.DataFrame, column: str, axes: Any, series: Series) -> 
     columns = _SMALL[0] if series.title else _WIDE
     line = chart_rows(thin(points, "x", "y", ["series"], columns=columns), axes)
     line = line.mark_line(interpolate="step-after").encode(color=series.encode_color())
-    return [line, _draw_numbers(frame, column, axes, series)]
+    band = _draw_band(frame, column, axes, columns, series.encode_color())
+    return [*band, line, _draw_numbers(frame, column, axes, series)]
+
+
+def _draw_band(
+    frame: pl.DataFrame, column: str, axes: Any, columns: int, color: Any
+) -> list[alt.Chart]:
+    """Draw the intervals of one measure, if the curve has them."""
+    if f"{column}_low" not in frame.columns:
+        return []
+    ends = select_points(frame, "threshold", f"{column}_low", f"{column}_high")
+    ends = ends.rename({f"{column}_high": "y2"})
+    area = chart_rows(thin(ends, "x", "y", ["series"], columns=columns), axes)
+    area = area.mark_area(opacity=0.2, order=False, interpolate="step-after", clip=True)
+    return [area.encode(y2="y2:Q", color=color)]
 
 
 def _draw_numbers(frame: pl.DataFrame, column: str, axes: Any, series: Series) -> alt.Chart:
     rows = frame.with_columns(pl.col(column).alias("y"), x="threshold")
     rows = rows.filter(pl.col(name).is_finite() for name in ("x", "y"))
     fields = {name: title for name, title in _SHOWN.items() if name in rows.columns}
+    # The interval of the line under the pointer.
+    ends = {f"{column}_{end}": f"{_ALL[column]}, {end}" for end in ("low", "high")}
+    fields |= {name: title for name, title in ends.items() if name in rows.columns}
     return draw_hover(rows, axes, series, fields)
 
 
@@ -106,7 +123,12 @@ def draw_thresholds(frame: pl.DataFrame, series: Series) -> Picture:
     )
     lines = chart_rows(thin(pl.concat(parts), "x", "y", ["kind"], columns=_WIDE), axes)
     lines = lines.mark_line(interpolate="step-after").encode(color=color)
-    upper = [lines, *_draw_best(frame, "f1", axes, lowest=False)]
+    bands = [
+        band
+        for column, shade in zip(_SHARES, COLORS, strict=False)
+        for band in _draw_band(frame, column, axes, _WIDE, alt.value(shade))
+    ]
+    upper = [*bands, lines, *_draw_best(frame, "f1", axes, lowest=False)]
     upper += [_draw_numbers(frame, column, axes, series) for column in _SHARES]
     below = _encode_threshold() | _encode_cost("Cost per row")
     lower = [*_draw_lines(frame, "cost", below, series)]

@@ -65,7 +65,7 @@ def draw_hover(points: pl.DataFrame, axes: Any, series: Series, fields: Mapping[
     """
     kept = thin(points, "x", "y", ["series"], columns=_COLUMNS)
     texts = {
-        f"text_{name}": write_counts(name) if name == "n" else write_numbers(name)
+        f"text_{name}": write_counts(name) if name.startswith("n") else write_numbers(name)
         for name in fields
     }
     rows = chart_rows(kept.select("series", "x", "y", **texts), axes)

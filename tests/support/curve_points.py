@@ -78,8 +78,8 @@ def thresholds(cost_fn: float, cost_fp: float) -> Points:
                 for score in (precision_score, recall_score, f1_score)
             )
             costs = np.where(rows.label == 1, cost_fn * (1 - predicted), cost_fp * predicted)
-            means = (np.average(each, weights=rows.weight) for each in (costs, predicted))
-            table.append((distinct[at], *scores, *means))
+            mean = np.average(costs, weights=rows.weight)
+            table.append((distinct[at], *scores, mean, rows.weight @ predicted))
         return np.array(table)
 
     return points
@@ -260,7 +260,7 @@ CURVES = [
     *(
         Curve(
             f"threshold_curve{text}",
-            ("threshold", "precision", "recall", "f1", "cost", "share"),
+            ("threshold", "precision", "recall", "f1", "cost", "n_predicted"),
             thresholds(*costs),
         )
         for text, costs in (("", (1, 1)), ("(cost_fn=5, cost_fp=2)", (5, 2)))

@@ -133,7 +133,7 @@ def example(curve: str) -> pl.DataFrame:
             "recall": recall["recall"],
             "f1": [0.0, 0.4, 0.3, 0.6, 0.75],
             "cost": [0.6, 0.45, 0.6, 0.4, 0.5],
-            "share": share,
+            "n_predicted": [0, 2, 3, 6, 8],
         },
     }
     return pl.DataFrame(columns[curve], strict=False)

@@ -34,7 +34,7 @@ TITLES = {
     "score_histogram": {"class", "from", "to", "rows", "share of the class"},
     "threshold_curve": {
         "threshold", "precision", "recall", "F1", "cost per row",
-        "share of rows predicted positive",
+        "rows predicted positive",
     },
 }  # fmt: skip
 
