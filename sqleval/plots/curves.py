@@ -246,7 +246,8 @@ def draw_confusion(frame: pl.DataFrame, series: Series) -> Picture:
     )
     of_label = pl.col("n") / pl.col("n").sum().over("series", "label")
     share = pl.col("share").fill_null(0) if shares else of_label
-    square = square.with_columns(share=share)
+    # A label without rows has no shares.
+    square = square.with_columns(share=share.fill_nan(None))
     called = {("1", "1"): "TP", ("0", "1"): "FP", ("1", "0"): "FN", ("0", "0"): "TN"}
     is_binary, is_large = names == ["0", "1"], len(names) > _LARGE
     texts = [
@@ -254,7 +255,9 @@ def draw_confusion(frame: pl.DataFrame, series: Series) -> Picture:
         for label, prediction, n in square.select("label", "prediction", "n").iter_rows()
     ]
     square = square.with_columns(
-        text=pl.Series(texts), percent=(pl.col("share") * 100).round(1).cast(pl.String) + "%"
+        text=pl.Series(texts),
+        percent=((pl.col("share") * 100).round(1).cast(pl.String) + "%").fill_null(""),
+        share=pl.col("share").fill_null(0),
     )
     # The positive class comes first, as in most tables of two classes.
     order = names[::-1] if is_binary else names
@@ -264,7 +267,7 @@ def draw_confusion(frame: pl.DataFrame, series: Series) -> Picture:
         "x": alt.X("prediction:N", title="Predicted", sort=order, axis=below),
         "y": alt.Y("label:N", title="Label", sort=order),
     }
-    fields = {"label:N": "label", "prediction:N": "prediction", "n": "rows", "share": "share"}
+    fields = {"label:N": "label", "prediction:N": "prediction", "n": "rows", "percent:N": "share"}
     base = chart_rows(square, axes).encode(tooltip=list_tooltips(series, fields))
     scale = alt.Scale(domain=[0, 1], range=["#ffffff", COLORS[0]], interpolate="rgb")
     shade = base.mark_rect(stroke="white").encode(

@@ -86,6 +86,9 @@ def test_matrices_and_trends_have_tooltips() -> None:
     rows = pl.DataFrame({"y": [0, 1, 1], "p": [0.2, 0.4, 0.9]})
     shown = list_tooltips(sqleval.scan(rows, label="y", score="p").plot("confusion"))
     assert {each["title"] for each in shown} >= {"label", "prediction", "rows", "share"}
+    ones = pl.DataFrame({"y": [1], "p": [0.2]})
+    chart = sqleval.scan(ones, label="y", score="p", positive=1).plot("confusion")
+    assert "NaN" not in str(chart.to_dict())
     titles = {each["title"] for each in list_tooltips(draw_trend(FRAME, NONE, title="f1"))}
     assert titles == {"value", "low", "high", "time"}
 
