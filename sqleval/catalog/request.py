@@ -8,6 +8,7 @@ from sqleval.catalog.arguments import check_parameters
 from sqleval.catalog.calls import CUTOFF, parse_call
 from sqleval.catalog.catalogue import Catalogue, builtin
 from sqleval.catalog.contract import Relation
+from sqleval.catalog.curve_names import find_curve, look_up_curve
 from sqleval.catalog.header import parse_range
 from sqleval.catalog.parameters import format_value
 from sqleval.catalog.tasks import TASKS, DefaultSet, TaskFacts
@@ -315,25 +316,6 @@ def parse_all(
     return tuple(dict.fromkeys(parsed))
 
 
-def _find_curve_name(name: str, catalogue: Catalogue) -> str | None:
-    """Return the full name of a curve: ``roc`` is short for ``roc_curve``. None if unknown."""
-    for each in (name, f"{name}_curve"):
-        full_name = catalogue.find(each)
-        if full_name and catalogue.get(full_name).kind == "curve":
-            return full_name
-    return None
-
-
-def find_curve(name: str, catalogue: Catalogue) -> str:
-    """Return the full name of a curve; raise `RequestError` if there is none."""
-    full = _find_curve_name(name, catalogue)
-    if full is None:
-        names = [each.name for each in catalogue.relations("curve")]
-        near = catalogue.describe_kind(name) or find_nearest(f"{name}_curve", names)
-        raise RequestError(f"no curve called {name!r}{near} (curves: {', '.join(names)})")
-    return full
-
-
 def parse_curve(
     name: str, parameters: Mapping[str, object], task: str, catalogue: Catalogue | None = None
 ) -> Request:
@@ -361,7 +343,7 @@ def parse_curve(
 def has_parameter(name: str, option: str, catalogue: Catalogue | None = None) -> bool:
     """Whether a curve has a parameter of this name."""
     catalogue = catalogue or builtin()
-    full = _find_curve_name(parse_call(name)[0], catalogue)
+    full = look_up_curve(parse_call(name)[0], catalogue)
     return full is not None and option in catalogue.parameters(full)
 
 
@@ -371,7 +353,7 @@ def parse_table(text: str, task: str, catalogue: Catalogue | None = None) -> Req
     name, values = parse_call(text)
     # If a name fits both a metric and a curve (ks, ks_curve), it means the metric.
     is_metric = name in catalogue.names and catalogue.get(name).kind == "metric"
-    if not is_metric and (full := _find_curve_name(name, catalogue)) is not None:
+    if not is_metric and (full := look_up_curve(name, catalogue)) is not None:
         return parse_curve(full, values, task, catalogue)
     return parse_confusion(values, catalogue) if name == "confusion" else None
 

@@ -102,7 +102,7 @@ def _draw_forest(frame: pl.DataFrame, title: str | None) -> Any:
 
 def _draw_curve(frame: pl.DataFrame, kind: str | None, title: str | None) -> Any:
     """Draw the points of a curve, or a confusion matrix."""
-    from sqleval.catalog.request import find_curve
+    from sqleval.catalog.curve_names import find_curve
     from sqleval.frontend.pictures import find_chart
     from sqleval.plots.charts import draw_curve
 

@@ -226,8 +226,8 @@ def _show_classes(column: pl.Series) -> pl.Series:
     return pl.Series(column.name, [text and show_controls(text) for text in texts], pl.String)
 
 
-def draw_confusion(frame: pl.DataFrame, series: Series) -> Picture:
-    """Draw each matrix with its counts; the colour is the share, by default of the label's rows."""
+def _count_cells(frame: pl.DataFrame, series: Series) -> tuple[pl.DataFrame, list[str]]:
+    """Return a row per cell of each matrix, with its count and share, and the classes."""
     shares = [name for name in ("share",) if name in frame.columns]
     cells = frame.select(
         "series", "n", *shares, *(_show_classes(frame[name]) for name in ("label", "prediction"))
@@ -248,17 +248,21 @@ def draw_confusion(frame: pl.DataFrame, series: Series) -> Picture:
     share = pl.col("share").fill_null(0) if shares else of_label
     # A label without rows has no shares.
     square = square.with_columns(share=share.fill_nan(None))
+    percent = (pl.col("share") * 100).round(1).cast(pl.String) + "%"
+    square = square.with_columns(percent=percent.fill_null(""), share=pl.col("share").fill_null(0))
+    return square, names
+
+
+def draw_confusion(frame: pl.DataFrame, series: Series) -> Picture:
+    """Draw each matrix with its counts; the colour is the share, by default of the label's rows."""
+    square, names = _count_cells(frame, series)
     called = {("1", "1"): "TP", ("0", "1"): "FP", ("1", "0"): "FN", ("0", "0"): "TN"}
     is_binary, is_large = names == ["0", "1"], len(names) > _LARGE
     texts = [
         f"{called[label, prediction]} {n:,.6g}" if is_binary else f"{n:,.6g}"
         for label, prediction, n in square.select("label", "prediction", "n").iter_rows()
     ]
-    square = square.with_columns(
-        text=pl.Series(texts),
-        percent=((pl.col("share") * 100).round(1).cast(pl.String) + "%").fill_null(""),
-        share=pl.col("share").fill_null(0),
-    )
+    square = square.with_columns(text=pl.Series(texts))
     # The positive class comes first, as in most tables of two classes.
     order = names[::-1] if is_binary else names
     below = alt.Axis(labelAngle=0, labelExpr=break_lines(_IN_CELL))

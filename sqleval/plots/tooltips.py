@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import polars as pl
 
 from sqleval.plots.parts import Series, alt, chart_rows
 from sqleval.plots.thinning import thin
-
-if TYPE_CHECKING:
-    from altair import Chart
 
 #: The style of the invisible points that only show numbers.
 _HOVER = "hover"
@@ -49,7 +46,9 @@ def write_counts(name: str) -> pl.Expr:
     return text.fill_null("")
 
 
-def draw_hover(points: pl.DataFrame, axes: Any, series: Series, fields: Mapping[str, str]) -> Chart:
+def draw_hover(
+    points: pl.DataFrame, axes: Any, series: Series, fields: Mapping[str, str]
+) -> alt.Chart:
     """Draw invisible points on a line, which has no numbers under the pointer itself.
 
     Parameters
