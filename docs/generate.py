@@ -46,7 +46,7 @@ DOCUMENTS = (
 _WIDTH = 100
 
 
-def _table(names: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+def write_table(names: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     """Return a Markdown table."""
     lines = [names, ["---"] * len(names), *rows]
     return "\n".join(
@@ -54,7 +54,8 @@ def _table(names: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     )
 
 
-def _escaped(text: object) -> str:
+def escape_cell(text: object) -> str:
+    """Return a text as a cell of a Markdown table."""
     return str(text).replace("|", "\\|")
 
 
@@ -70,8 +71,8 @@ def _scikit_learn() -> str:
         function, _, remark = line.partition(" # ")
         if function.startswith("sklearn.metrics.") and "same_as" not in relation.header:
             name = function.removeprefix("sklearn.metrics.")
-            rows.append((f"`{name}`", _escaped(remark), f"`{relation.name}`"))
-    return _table(["scikit-learn", "how", "sqleval"], sorted(rows))
+            rows.append((f"`{name}`", escape_cell(remark), f"`{relation.name}`"))
+    return write_table(["scikit-learn", "how", "sqleval"], sorted(rows))
 
 
 def _catalogue() -> str:
@@ -83,13 +84,13 @@ def _catalogue() -> str:
             (f"`{row['name']}`", _what(row), row["params"], row["range"], row["interval"])
             for row in metrics
         ]
-        parts.append(f"### {title}\n\n{_table(names, rows)}")
+        parts.append(f"### {title}\n\n{write_table(names, rows)}")
     return "\n\n".join(parts)
 
 
 def _intervals() -> str:
     """Return the intervals of metrics, each with the reason."""
-    return _table(["interval", "which metrics, and why"], list(REASONS.items()))
+    return write_table(["interval", "which metrics, and why"], list(REASONS.items()))
 
 
 def _what(row: Mapping[str, Any]) -> str:
@@ -106,10 +107,10 @@ def _formulas() -> str:
     for relation in builtin().relations("metric", "curve"):
         place = f"{relation.family}/{relation.path.name}"
         reasons = "; ".join(dict.fromkeys(relation.notes))
-        formula = _escaped(relation.header["formula"])
+        formula = escape_cell(relation.header["formula"])
         file, cost = f"[{place}](../../sql/{place})", find_cost(relation, builtin())
         rows.append((f"`{relation.name}`", formula, reasons, cost, file))
-    return _table(["name", "formula", "NULL, with this note", "cost", "file"], rows)
+    return write_table(["name", "formula", "NULL, with this note", "cost", "file"], rows)
 
 
 def _files() -> str:
@@ -133,7 +134,9 @@ def _files() -> str:
         rows.append(
             (family, *(", ".join(by_count.get(n, [])) for n in (1, 2, 3)), ", ".join(steps))
         )
-    return _table(["family", "one file", "two files", "more", "steps of the family alone"], rows)
+    return write_table(
+        ["family", "one file", "two files", "more", "steps of the family alone"], rows
+    )
 
 
 # -- jobs and splits ---------------------------------------------------------------------------
@@ -150,7 +153,7 @@ def _keys() -> str:
         for name, key in properties.items():
             options = [key, *key.get("anyOf", [])]
             choices = [value for each in options for value in each.get("enum", [])]
-            meaning = _escaped(key.get("description", ""))
+            meaning = escape_cell(key.get("description", ""))
             meaning += f" ({', '.join(choices)})" if choices else ""
             has_default = key.get("default") not in (None, "PT0S", {}, [])
             default = f"`{key['default']}`" if has_default else ""
@@ -161,7 +164,7 @@ def _keys() -> str:
                     add(below["properties"], below.get("required", []), f"{path}{name}.")
 
     add(schema["properties"], schema["required"], "")
-    return _table(["key", "meaning", "default"], rows)
+    return write_table(["key", "meaning", "default"], rows)
 
 
 def _methods() -> str:
@@ -176,7 +179,7 @@ def _methods() -> str:
         options = ", ".join(f"`{option}`" for option in sorted(method.takes))
         repeats = f" ({method.repeats} times)" if method.repeats > 1 else ""
         rows.append((f"`{name}`", f"{header['summary']}{repeats}", options, header["reference"]))
-    return _table(["method", "what it does", "options", "equals"], rows)
+    return write_table(["method", "what it does", "options", "equals"], rows)
 
 
 # -- the command line --------------------------------------------------------------------------
@@ -405,7 +408,7 @@ def _columns(result: str, schema: Mapping[str, object]) -> str:
     """Return the columns of a result with types and meanings."""
     meanings = _MEANINGS[result]
     rows = [(f"`{name}`", _kind(kind), meanings.get(name, "")) for name, kind in schema.items()]
-    return _table(["column", "type", "meaning"], rows)
+    return write_table(["column", "type", "meaning"], rows)
 
 
 def _evaluate_columns() -> str:
@@ -445,7 +448,7 @@ def _curve_columns() -> str:
         for name, schema in curves.items()
     ]
     every = {column: kind for schema in curves.values() for column, kind in schema.items()}
-    return f"{_table(['curve', 'columns'], listed)}\n\n{_columns('curve', every)}"
+    return f"{write_table(['curve', 'columns'], listed)}\n\n{_columns('curve', every)}"
 
 
 def _confusion_columns() -> str:
@@ -546,7 +549,7 @@ def _errors() -> str:
         for each in found
         if isinstance(each, type) and issubclass(each, Exception)
     ]
-    return _table(["name", "cause"], rows)
+    return write_table(["name", "cause"], rows)
 
 
 # -- whom we follow ------------------------------------------------------------------------------
@@ -588,9 +591,12 @@ def _name_library(expression: str) -> str:
     return expression
 
 
-def _disagreements() -> str:
-    """Return a table for each group: our value, those of other libraries, and whom we follow."""
-    parts: dict[str, list[tuple[str, ...]]] = {}
+#: The columns of a table of disagreements.
+DISAGREEMENT_COLUMNS = ("matter", "input", "sqleval", "others", "whom we follow")
+
+
+def list_disagreements() -> Iterator[tuple[str, str, tuple[str, ...]]]:
+    """Yield a group, a request and a row: our value, those of other libraries, whom we follow."""
     table = _read_table("pages/test_whom_we_follow.py", "DISAGREEMENTS")
     for group, matter, columns, metric, theirs, why in table:
         value, note = compute_ours(columns, metric)
@@ -599,9 +605,17 @@ def _disagreements() -> str:
         others = "<br>".join(
             f"{_name_library(name)}: {_write_number(each, 'NaN')}" for name, each in theirs.items()
         )
-        parts.setdefault(group, []).append((matter, given, f"`{metric}`: {ours}", others, why))
-    names = ["matter", "input", "sqleval", "others", "whom we follow"]
-    return "\n\n".join(f"### {group}\n\n{_table(names, rows)}" for group, rows in parts.items())
+        yield group, metric, (matter, given, f"`{metric}`: {ours}", others, why)
+
+
+def _disagreements() -> str:
+    """Return a table of disagreements for each group."""
+    parts: dict[str, list[tuple[str, ...]]] = {}
+    for group, _, row in list_disagreements():
+        parts.setdefault(group, []).append(row)
+    return "\n\n".join(
+        f"### {group}\n\n{write_table(DISAGREEMENT_COLUMNS, rows)}" for group, rows in parts.items()
+    )
 
 
 # -- the house ---------------------------------------------------------------------------------
@@ -631,7 +645,7 @@ def _rooms() -> str:
             if path.name != "__init__.py"
         )
         rows.append((name, job, ", ".join(modules), ", ".join(folders.split()) or "-"))
-    return _table(["folder", "its job", "modules", "may import"], rows)
+    return write_table(["folder", "its job", "modules", "may import"], rows)
 
 
 def _roles() -> str:
@@ -642,14 +656,14 @@ def _roles() -> str:
         texts = [values.words, values.must, ", ".join(facts.allowed)]
         words = ": ".join(filter(None, texts))
         rows.append((f"`{name}`", f"`{facts.argument}=`", words, facts.help))
-    return _table(["role", "argument, option and job key", "a value is", "what it is"], rows)
+    return write_table(["role", "argument, option and job key", "a value is", "what it is"], rows)
 
 
 def _properties() -> str:
     """Return the checks of metrics and of curves, and what holds."""
     rows = [(name, check.what) for name, check in {**METRIC_CHECKS, **CLASS_CHECKS}.items()]
     rows += [(f"{name}, of a curve", check.what) for name, check in CURVE_CHECKS.items()]
-    return _table(["check", "what holds"], rows)
+    return write_table(["check", "what holds"], rows)
 
 
 # -- sources -----------------------------------------------------------------------------------
@@ -673,7 +687,7 @@ def _sources() -> str:
         requirement for requirement in project["dependencies"]
         if requirement.startswith(("duckdb", "polars", "pyarrow"))
     )  # fmt: skip
-    return f"{_table(names, rows)}\n\nWithout an extra: `{engines}`."
+    return f"{write_table(names, rows)}\n\nWithout an extra: `{engines}`."
 
 
 # -- the first look ----------------------------------------------------------------------------
