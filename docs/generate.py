@@ -23,7 +23,7 @@ from sqleval.catalog.intervals import REASONS
 from sqleval.catalog.listing import find_cost, group_by_task
 from sqleval.catalog.roles import ROLES, VALUES
 from sqleval.checking.table import CLASS_CHECKS, CURVE_CHECKS, METRIC_CHECKS
-from sqleval.cli.inspection import write_findings
+from sqleval.inspection.lines import write_findings
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = (

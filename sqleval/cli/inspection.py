@@ -2,9 +2,7 @@
 
 import shutil
 import sys
-import textwrap
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -12,82 +10,16 @@ from sqleval.cli.options import OUTPUT, SOURCE, add_options, check_source
 from sqleval.cli.parsing import parse_columns, split_name
 from sqleval.cli.screen import print_rendered
 from sqleval.cli.stdin import open_stdin
-from sqleval.common.visible import show_controls
+from sqleval.inspection.lines import write_findings
 
-if TYPE_CHECKING:
-    from sqleval.inspection.findings import Finding
 
-#: Number of columns that are listed on the screen; the other formats have all.
-_MOST = 20
-#: Findings that the lines of roles already show.
-_IN_ROLES = ("roc_auc", "duplicate keys", "classes")
-_LONGEST_NAME = 20
+def _make_bold(heading: str) -> str:
+    return click.style(heading, bold=True)
 
 
 def _find_width() -> int:
     """Return the width of lines: the terminal's, up to 100; 400 in a pipe."""
     return min(shutil.get_terminal_size().columns, 100) if sys.stdout.isatty() else 400
-
-
-def _wrap(text: str, width: int) -> list[str]:
-    return textwrap.wrap(text, max(width, 30), break_long_words=False, break_on_hyphens=False)
-
-
-def _write_rows(rows: Sequence[tuple[str, str, str, str]], width: int) -> Iterator[str]:
-    """Yield lines of two short columns and a long, wrapped one with its advice below."""
-    lengths = ([len(row[i]) for row in rows if len(row[i]) <= _LONGEST_NAME] for i in (0, 1))
-    first, second = (max(each, default=0) for each in lengths)
-    indent = " " * (4 + first + (second + 2 if second else 0))
-    for row in rows:
-        name, column, text, advice = map(show_controls, row)
-        if len(column) > _LONGEST_NAME:
-            text, column = f"{column}: {text}", ""
-        head = f"  {name:<{first}}  " + (f"{column:<{second}}  " if second else "")
-        if len(head) > len(indent):
-            yield head.rstrip()
-            head = indent
-        for line in [*_wrap(text, width - len(indent)), *_wrap(advice, width - len(indent))]:
-            yield head + line
-            head = indent
-
-
-def _write_section(heading: str, findings: Sequence["Finding"], width: int) -> Iterator[str]:
-    if findings:
-        yield ""
-        yield click.style(heading, bold=True)
-        arrow = "" if heading == "Roles" else "-> "
-        advice = [f"{arrow}{each.advice}" if each.advice else "" for each in findings]
-        rows = [(f.check, f.column or "", f.value) for f in findings]
-        yield from _write_rows(
-            [(*row, more) for row, more in zip(rows, advice, strict=True)], width
-        )
-
-
-def write_findings(name: str, findings: Sequence["Finding"], width: int) -> Iterator[str]:
-    """Yield the lines of an inspection: problems, roles, columns, commands to run."""
-    sizes = [
-        f"{f.value} {f.check.removesuffix('s') if f.value == '1' else f.check}"
-        for f in findings
-        if f.check in ("rows", "files")
-    ]
-    columns = [f for f in findings if f.check == "column"]
-    size = f"{', '.join(sizes)}, {len(columns)} column{'s' * (len(columns) != 1)}"
-    yield f"{show_controls(name)}: {size}"
-    problems = [f for f in findings if f.section == "problem"]
-    yield from _write_section("Look at first", problems, width)
-    roles = [f for f in findings if f.section == "role" and f.check not in _IN_ROLES]
-    yield from _write_section("Roles", roles, width)
-    yield ""
-    yield click.style("Columns", bold=True)
-    yield from _write_rows([(f.column or "", "", f.value, "") for f in columns[:_MOST]], width)
-    if len(columns) > _MOST:
-        yield f"  ... {len(columns) - _MOST} more: --format csv"
-    if commands := [f for f in findings if f.section == "command"]:
-        yield ""
-        yield click.style("Run", bold=True)
-        for each in commands:
-            yield f"  # {show_controls(each.advice or '')}"
-            yield f"  {show_controls(each.value)}"  # on one line, to be copied
 
 
 @click.command()
@@ -123,9 +55,9 @@ def inspect(
             roles[name] = parse_columns(roles[name], name)
     findings = inspect_source(open_stdin(source, roles), query=query, **roles)
     if format_ in (None, "table") and output is None:
-        for line in write_findings(source or "the query", findings, _find_width()):
-            shown = line if sys.stdout.isatty() else click.unstyle(line)
-            if not print_rendered(f"{shown}\n"):
+        style = _make_bold if sys.stdout.isatty() else str
+        for line in write_findings(source or "the query", findings, _find_width(), style):
+            if not print_rendered(f"{line}\n"):
                 break
         return
     from sqleval.cli.output import to_frame, write

@@ -14,6 +14,7 @@ from sqleval.frontend import (
 )
 from sqleval.frontend.bound import Bound
 from sqleval.frontend.description import write_line, write_table
+from sqleval.frontend.results import shows_itself
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -33,17 +34,17 @@ class Predictions(Bound):
         """The task: ``binary``, ``multiclass``, ``regression`` or ``ranking``."""
         return self.binding.task
 
-    evaluate = evaluations.evaluate
-    curve = curves.curve
+    evaluate = shows_itself(evaluations.evaluate)
+    curve = shows_itself(curves.curve)
     plot = plotting.plot
-    confusion = curves.confusion
+    confusion = shows_itself(curves.confusion)
     state = states.state
-    rows = rows.rows
-    slices = worse_slices.slices
-    compare = comparisons.compare
-    leaderboard = comparisons.leaderboard
-    compare_curves = comparisons.compare_curves
-    sample_size = comparisons.sample_size
+    rows = shows_itself(rows.rows)
+    slices = shows_itself(worse_slices.slices)
+    compare = shows_itself(comparisons.compare)
+    leaderboard = shows_itself(comparisons.leaderboard)
+    compare_curves = shows_itself(comparisons.compare_curves)
+    sample_size = shows_itself(comparisons.sample_size)
     sql = statements.sql
     statement = statements.statement
     steps = statements.steps

@@ -18,6 +18,7 @@ from sqleval.inspection.data import Inspection, list_named_columns
 from sqleval.inspection.days import check_days
 from sqleval.inspection.files import compare_files, describe_all_files
 from sqleval.inspection.findings import Finding, problem
+from sqleval.inspection.lines import Findings
 from sqleval.sources.opening import check_used, open_source
 from sqleval.sources.source import Source
 
@@ -103,7 +104,7 @@ def inspect(
     rows: str | None = None,
     csv: Mapping[str, Any] | None = None,
     suggest: bool = True,
-) -> list[Finding]:
+) -> Findings:
     """Look at a source before it is evaluated.
 
     The result lists problems to look at first, the probable role of each column and the reason,
@@ -136,7 +137,8 @@ def inspect(
     -------
     list of Finding
         The number of rows, problems, roles, columns and commands; ``section`` tells them apart.
-        Numbers of distinct values are estimates, with ``~``, for more than a million rows.
+        Numbers of distinct values are estimates, with ``~``, for more than a million rows. A
+        console or notebook shows the list as `sqleval inspect` does.
 
     Raises
     ------
@@ -188,11 +190,12 @@ def inspect(
         sizes.append(Finding("files", None, f"{len(opened.files):,}"))
     shown = [describe_column(each) for each in facts if each.name not in computed.computed]
     if not count:
-        return [problem("rows", None, "0", "nothing to evaluate"), *differing, *shown]
+        nothing = problem("rows", None, "0", "nothing to evaluate")
+        return Findings([nothing, *differing, *shown], opened.label)
     choose_roles(data)
     checked = list(_check_roles(data))
     if not suggest:
-        return [*sizes, *differing, *checked, *shown]
+        return Findings([*sizes, *differing, *checked, *shown], opened.label)
     findings = [*data.findings, *differing, *checked]
     missing = any(data.columns[name].missing for name in checks.list_evaluated(data))
     commands = [
@@ -201,7 +204,8 @@ def inspect(
     ]
     problems = [each for each in findings if each.section == "problem"]
     others = [each for each in findings if each.section != "problem"]
-    return [*sizes, *problems, *data.listed, *others, *shown, *commands]
+    listed = [*sizes, *problems, *data.listed, *others, *shown, *commands]
+    return Findings(listed, opened.label)
 
 
 def suggest_roles(
