@@ -194,6 +194,7 @@ def confusion(
     "itself.",
 )
 @click.option("--params", is_flag=True, help="Keep $parameters instead of their values.")
+@click.option("--explain", is_flag=True, help="Print what each step is for, instead of its SQL.")
 @click.option("--steps", is_flag=True, help="Run step by step and show the rows of each step.")
 @click.option(
     "--table",
@@ -212,6 +213,7 @@ def sql(
     bins: int | None,
     plan: str,
     params: bool,
+    explain: bool,
     steps: bool,
     table: str | None,
     bare: bool,
@@ -240,6 +242,7 @@ def sql(
             "ci": ci,
             "bins": bins,
             "bare": bare,
+            "explain": explain,
             "params": params,
             "steps": steps,
             "plan": plan != "rows",
@@ -257,9 +260,18 @@ def sql(
         )
     predictions = scan_source({**roles, "source": names[0] if names else None})
     chosen_metrics: Any = metrics[0] if len(metrics) == 1 else list(metrics) or None
+    if explain:
+        lines = predictions.statement(chosen_metrics, ci=ci, bins=bins, plan=plan).explain()
+        print_data(f"{line}\n" for line in lines)
+        return
     if not steps:
+        from sqleval.export.comments import write_header
+        from sqleval.frontend.statements import list_requests
+
         text = predictions.sql(chosen_metrics, ci=ci, bins=bins, plan=plan, params=params)
-        print_data([text, "\n" if params else ";\n"])
+        requests = list_requests(predictions, chosen_metrics, ci)
+        header = write_header(requests, predictions.binding, predictions.source.label)
+        print_data([header, text, "\n" if params else ";\n"])
         return
     for name, text, frame in predictions.steps(chosen_metrics, ci=ci, bins=bins, plan=plan):
         if not show_step(name, text, frame):

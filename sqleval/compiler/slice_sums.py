@@ -9,7 +9,7 @@ from sqleval.binding.binding import Binding
 from sqleval.catalog.catalogue import Catalogue
 from sqleval.catalog.request import Request
 from sqleval.common.columns import FRACTIONS, Column
-from sqleval.common.sql_text import quote, select, write_double
+from sqleval.common.sql_text import quote, select, write_double, write_present_test
 from sqleval.compiler.builder import Builder
 from sqleval.compiler.domain import DomainChecks
 from sqleval.compiler.input_rows import RowRelations
@@ -60,7 +60,8 @@ class Searched(NamedTuple):
         last = f"WHEN {sql} IS NOT NULL THEN '{len(self.edges)}'"
         if self.column.kind in FRACTIONS and self.column.kind != "decimal":
             # NaN is above all numbers in DuckDB, and a missing value here.
-            cases = f"WHEN ISNAN({sql}) THEN NULL {cases}"
+            is_present = write_present_test(sql, self.column.type, finite=False)
+            cases = f"WHEN NOT ({is_present}) THEN NULL {cases}"
         return f"CASE {cases} {last} END"
 
 
@@ -115,12 +116,12 @@ def compile_sums(
     sets = ", ".join(f"({', '.join(names)})" for names in list_sets([*codes], depth))
     flags = {f"is_all_{name.removeprefix('code_')}": f"GROUPING({name})" for name in codes}
     items = {name: name for name in codes} | flags | {"mean": "MIN(mean)"} | SUMS
-    groups = f"GROUP BY GROUPING SETS ({sets})"
+    grouped = select(items, f"FROM (\n{inner}\n) AS d\nGROUP BY GROUPING SETS ({sets})")
     # Ranges are joined later, so only combinations of values can be too small already.
-    whole = [flag for flag, each in zip(flags.values(), searched, strict=True) if each.edges]
-    is_small = " AND ".join(f"{flag} = 1" for flag in whole)
-    having = f"HAVING SUM(n_rows) >= {min_rows}" + (f" OR NOT ({is_small})" if whole else "")
-    text = select(items, f"FROM (\n{inner}\n) AS d\n{groups}\n{having}")
+    whole = [flag for flag, each in zip(flags, searched, strict=True) if each.edges]
+    large = [f"n >= {min_rows}", *(f"{flag} = 0" for flag in whole)]
+    names = {name: name for name in items}
+    text = select(names, f"FROM (\n{grouped}\n) AS sums\nWHERE {' OR '.join(large)}")
     cte = builder.add_cte("_sums", text)
     return builder.build_statement({name: f"r.{name}" for name in items}, cte, ())
 

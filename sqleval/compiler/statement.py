@@ -157,6 +157,16 @@ class Statement:
             raise RequestError(f"rows={rows!r} must be a whole number from 0 on")
         return self.select_from(name, f"SELECT * FROM {name} LIMIT {rows}")
 
+    def explain(self) -> list[str]:
+        """Return a line for each of its relations: its name, what it reads, what its rows are."""
+        lines: list[str] = []
+        for i, cte in enumerate(self.ctes, start=1):
+            before = [each.name for each in self.ctes[: i - 1]]
+            read = [name for name in before if re.search(rf"\b{name}\b", cte.sql)]
+            origin = f" (from {', '.join(read)})" if read else ""
+            lines.append(f"{i}. {cte.name}{origin}: {describe_step(cte) or 'its SQL says what'}")
+        return lines
+
     def replace_step(self, name: str, sql: str) -> "Statement":
         """Return the statement with other SQL for one of its relations."""
         read = [cte._replace(sql=sql, hint="") if cte.name == name else cte for cte in self.ctes]
@@ -196,10 +206,16 @@ def _write_with(ctes: Iterable[Cte], select: str, *, has_comments: bool = False)
     return f"WITH {bodies}\n{select}"
 
 
+def describe_step(cte: Cte) -> str:
+    """Return what the rows of a relation are; empty if nothing is known."""
+    words = shorten_summary(cte.comment) or _WORDS.get(cte.name, "")
+    return " ".join(words.split())
+
+
 def _write_comment(cte: Cte) -> str:
     """Return a comment line, whose text cannot end the comment."""
-    words = shorten_summary(cte.comment) or _WORDS.get(cte.name, "")
-    return f"  -- {' '.join(words.split()).replace('*/', '* /')}\n" if words else ""
+    words = describe_step(cte)
+    return f"  -- {words.replace('*/', '* /')}\n" if words else ""
 
 
 def _indent(sql: str) -> str:

@@ -1,11 +1,14 @@
 """Writes the comment lines above a printed statement."""
 
 from collections.abc import Sequence
+from importlib.metadata import version
 
 from sqleval.binding.binding import Binding
 from sqleval.catalog import request
 from sqleval.catalog.request import Request
 from sqleval.catalog.roles import must_be_finite
+from sqleval.common.imports import DISTRIBUTION
+from sqleval.common.visible import show_controls
 from sqleval.compiler.rows import list_internal_columns
 
 
@@ -26,6 +29,18 @@ def _describe_unusable_rows(binding: Binding, *, bare: bool) -> str:
     if bare:
         return "The rows are not checked."
     return f"{valid} is wrong with the rows, such as that {bad}."
+
+
+def write_header(
+    requests: Sequence[Request], binding: Binding, table: str, *, bare: bool = False
+) -> str:
+    """Return the comment lines above a printed statement: what it computes, of what, by whom."""
+    roles = ", ".join(
+        f"{role} = {' '.join(column.name.split())}" for role, column in binding.role.items()
+    )
+    of = f" ({roles})" if roles else ""
+    what = f"-- From {show_controls(table)}{show_controls(of)}, by sqleval {version(DISTRIBUTION)}."
+    return f"{write_comment(requests, binding, bare=bare)}{what}\n"
 
 
 def write_comment(requests: Sequence[Request], binding: Binding, *, bare: bool) -> str:

@@ -31,7 +31,7 @@ from sqleval.compiler.statement import Statement
 from sqleval.dialects import portable
 from sqleval.errors import RequestError
 from sqleval.export import dialects
-from sqleval.export.comments import write_comment
+from sqleval.export.comments import write_comment, write_header
 from sqleval.export.many_labels import expand_table
 from sqleval.sources.source import Source
 
@@ -247,6 +247,7 @@ def export_statement(
     ci: float | None = None,
     bins: int | None = None,
     bare: bool = False,
+    explain: bool = False,
     **further: str | None,
 ) -> str:
     """Return metrics (or one curve) as one statement in a dialect, ready to paste.
@@ -284,6 +285,8 @@ def export_statement(
     bare : bool, optional
         Whether to leave out ``_problem`` and ``_notice`` with all checks of the rows: less than
         half of the text, for rows that are known to be right.
+    explain : bool, optional
+        Return a line of words for each step instead of the statement.
     **further
         The columns of further roles, as for `sqleval.scan`.
 
@@ -307,7 +310,10 @@ def export_statement(
     exported = build_statement(
         metrics, dialect, table, roles, labels=labels, ci=ci, bins=bins, bare=bare
     )
-    return f"{exported.comment}{exported.sql};\n"
+    if explain:
+        return "".join(f"{line}\n" for line in exported.steps)
+    header = write_header(exported.requests, exported.binding, table, bare=bare)
+    return f"{header}{exported.sql};\n"
 
 
 class ExportedStatement(NamedTuple):
@@ -325,6 +331,8 @@ class ExportedStatement(NamedTuple):
         Its metrics, or its curve.
     columns : tuple of str
         The columns of its rows, without ``_problem`` and ``_notice``.
+    steps : tuple of str
+        A line of words for each of its relations.
     """
 
     comment: str
@@ -332,6 +340,7 @@ class ExportedStatement(NamedTuple):
     binding: Binding
     requests: tuple[Request, ...]
     columns: tuple[str, ...]
+    steps: tuple[str, ...]
 
 
 def build_statement(
@@ -376,4 +385,5 @@ def build_statement(
     names = {name: dialects.parse_identifier(name, dialect) for name in read}
     sql = dialects.translate(statement.inline(), dialect, names, tables)
     comment = write_comment(requests, binding, bare=bare)
-    return ExportedStatement(comment, sql, binding, requests, statement.columns)
+    steps = tuple(statement.explain())
+    return ExportedStatement(comment, sql, binding, requests, statement.columns, steps)

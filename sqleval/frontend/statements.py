@@ -60,17 +60,33 @@ def statement(
 ) -> Statement:
     """Return the compiled statement, with its steps and parameters."""
     check_plan(plan)
-    if isinstance(metrics, str) and (
-        table_request := request.parse_table(metrics, bound.binding.task, bound.catalogue)
-    ):
-        if ci is not None:
-            raise RequestError(
-                f"ci= is for the SQL of metrics, but {table_request.name} is a curve; "
-                "curve() gives its bands"
-            )
-        return compile_curve(bound.binding, table_request, parse_bins(bins) or "rows")
-    requests = parse_requests(bound, metrics, ci)
+    requests = list_requests(bound, metrics, ci)
+    if requests[0].relation.kind != "metric":
+        return compile_curve(bound.binding, requests[0], parse_bins(bins) or "rows")
     return compile_metrics(bound.binding, requests, parse_bins(bins) or plan, ci)
+
+
+def list_requests(
+    bound: Bound, metrics: Metrics = None, ci: float | None = None
+) -> tuple[request.Request, ...]:
+    """Return the requests of a statement: metrics, or one curve.
+
+    Raises
+    ------
+    RequestError
+        If one of them is unknown, or a curve has intervals.
+    """
+    table_request = None
+    if isinstance(metrics, str):
+        table_request = request.parse_table(metrics, bound.binding.task, bound.catalogue)
+    if table_request is None:
+        return parse_requests(bound, metrics, ci)
+    if ci is not None:
+        raise RequestError(
+            f"ci= is for the SQL of metrics, but {table_request.name} is a curve; "
+            "curve() gives its bands"
+        )
+    return (table_request,)
 
 
 def steps(

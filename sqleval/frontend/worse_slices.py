@@ -176,16 +176,10 @@ def _is_divisible(column: Column) -> bool:
 
 def _divide(bound: Bound, columns: Sequence[Searched], *, is_named: bool) -> tuple[Searched, ...]:
     """Return the columns with the ends of the ranges of numbers, without ids among the texts."""
-    shares = ", ".join(repr(i / _RANGES) for i in range(1, _RANGES))
-    items: list[str] = []
-    for column, *_ in columns:
-        sql = f"s.{quote(column.name)}"
-        items.append(f"APPROX_COUNT_DISTINCT({sql})")
-        if column.kind in NUMBERS:
-            number = f"CASE WHEN ISFINITE(CAST({sql} AS DOUBLE)) THEN CAST({sql} AS DOUBLE) END"
-            items += [f"MIN({number})", f"QUANTILE_DISC({number}, [{shares}])"]
+    items = [sql for column, *_ in columns for sql in _write_facts(column, bound.engine.dialect)]
     where = f" WHERE ({bound.binding.where})" if bound.binding.where else ""
-    statement = f"SELECT {', '.join(items)} FROM {bound.binding.relation} AS s{where}"
+    listed = ", ".join(f"{sql} AS fact_{i}" for i, sql in enumerate(items))
+    statement = f"SELECT {listed} FROM {bound.binding.relation} AS s{where}"
     sources = list_sources(bound)
     (row,) = bound.engine.rows(statement, {}, sources, list_objects(bound))
     values: list[Any] = [*row]
@@ -193,14 +187,30 @@ def _divide(bound: Bound, columns: Sequence[Searched], *, is_named: bool) -> tup
     for each in columns:
         distinct: int = values.pop(0)
         if each.column.kind in NUMBERS:
-            low, edges = values.pop(0), values.pop(0)
+            low, *edges = values[:_RANGES]
+            del values[:_RANGES]
             ends: tuple[float, ...] = ()
-            if distinct > _MOST_NUMBERS and edges is not None:  # None: there is no finite number
+            if distinct > _MOST_NUMBERS and low is not None:  # None: there is no finite number
                 ends = _round_ends(low, edges)
             searched.append(each._replace(edges=ends))
         elif is_named or distinct <= _MOST_TEXTS:
             searched.append(each)
     return tuple(searched)
+
+
+def _write_facts(column: Column, dialect: str) -> list[str]:
+    """Return the SQL of the number of different values, and of the ends of a number's ranges."""
+    sql = f"s.{quote(column.name)}"
+    text = f"CAST({sql} AS VARCHAR)"
+    is_exact = dialect == "postgres"
+    facts = [f"COUNT(DISTINCT {text})" if is_exact else f"APPROX_COUNT_DISTINCT({text})"]
+    if column.kind in NUMBERS:
+        number = f"CASE WHEN ISFINITE(CAST({sql} AS DOUBLE)) THEN CAST({sql} AS DOUBLE) END"
+        # Elsewhere the exact ones are not to be had in one aggregate, and near ones are as good.
+        name = "QUANTILE_DISC" if dialect in ("duckdb", "postgres") else "APPROX_QUANTILE"
+        facts.append(f"MIN({number})")
+        facts += [f"{name}({number}, {i / _RANGES!r})" for i in range(1, _RANGES)]
+    return facts
 
 
 def _round_ends(low: float, edges: Sequence[float]) -> tuple[float, ...]:

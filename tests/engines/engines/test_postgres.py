@@ -486,3 +486,20 @@ def test_splits_are_refused(url: str) -> None:
     for command in (["split", "rows"], ["split", "check", "folds", "rows"]):
         refused = run(*command, "--engine", engine, "--key", "y", code=2)
         assert re.search(message, " ".join(refused.stderr.split()))
+
+
+def test_wrong_rows_and_worse_slices(rows: pl.DataFrame, url: str) -> None:
+    ours = sqleval.scan("rows", engine=url, **SCORED)
+    theirs = sqleval.scan(rows, **SCORED)
+    for by in ("log_loss", "error_rate"):
+        found, wanted = (each.rows(300, by=by).collect() for each in (ours, theirs))
+        assert found.columns == wanted.columns
+        np.testing.assert_allclose(found[by], wanted[by], rtol=1e-12)
+    found, wanted = (each.rows(5, cell="fp").collect() for each in (ours, theirs))
+    np.testing.assert_allclose(found["log_loss"], wanted["log_loss"], rtol=1e-12)
+    columns = ["seg", "q", "CASE WHEN p >= 0.5 AND y = 0 THEN 'wrong' ELSE 'right' END"]
+    found, wanted = (
+        each.slices(columns, "brier_score", min_rows=10).collect() for each in (ours, theirs)
+    )
+    assert wanted.height > 0
+    assert_frame_equal(found, wanted, rel_tol=1e-9)

@@ -500,3 +500,21 @@ def test_models_are_compared_by_many_tasks(
     # `p` and `q` have many ties, also with each other.
     found = sqleval.scan("rows", engine=session, **call).compare(["roc_auc", "gini"])
     assert_frame_equal(found.collect(), expected, abs_tol=1e-12)
+
+
+def test_wrong_rows_and_worse_slices(rows: pl.DataFrame, session: Any) -> None:
+    ours = sqleval.scan("rows", engine=session, label="y", score="p")
+    theirs = sqleval.scan(rows, label="y", score="p")
+    for by in ("log_loss", "error_rate"):
+        found, wanted = (each.rows(300, by=by).collect() for each in (ours, theirs))
+        assert found.columns == wanted.columns
+        np.testing.assert_allclose(found[by], wanted[by], rtol=1e-12)
+    # The ends of ranges are near those of DuckDB, so only values are searched.
+    columns = ["seg", "fold", "CASE WHEN p >= 0.5 AND y = 0 THEN 'wrong' ELSE 'right' END"]
+    found, wanted = (
+        each.slices(columns, "brier_score", min_rows=10).collect() for each in (ours, theirs)
+    )
+    assert wanted.height > 0
+    assert found["slice"].to_list() == wanted["slice"].to_list()
+    np.testing.assert_allclose(found["low"], wanted["low"], rtol=1e-9)
+    assert ours.slices("q", min_rows=10).collect().columns == wanted.columns
