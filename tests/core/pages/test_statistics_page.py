@@ -1,4 +1,4 @@
-"""The page on statistics has the simulated coverage of every interval in closed form."""
+"""The page on coverage has the simulated coverage of every interval in closed form."""
 
 import re
 
@@ -26,7 +26,7 @@ CLOSED = [
 
 def list_rows(text: str) -> dict[str, list[str]]:
     """Return the figures of each metric in the tables of coverage."""
-    start, end = "### How often they contain the true value", "### Weights"
+    start, end = "## How often they contain the true value", "## Weights"
     rows: dict[str, list[str]] = {}
     for line in text[text.index(start) : text.index(end)].splitlines():
         if found := re.match(r"\| `(\w+)[`(]", line):
@@ -36,7 +36,7 @@ def list_rows(text: str) -> dict[str, list[str]]:
 
 @pytest.mark.parametrize("row", CLOSED, ids=lambda row: row["name"])
 def test_an_interval_in_closed_form_has_its_simulated_coverage(row: dict[str, str]) -> None:
-    text = (ROOT / "docs/guide/statistics.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs/guide/coverage.md").read_text(encoding="utf-8")
     figures = list_rows(text).get(row["name"], [])
     assert len([each for each in figures if re.fullmatch(r"\(?\d+\.\d\)?", each)]) >= 3
 
