@@ -23,9 +23,11 @@ from tests.support.pages import (
 )
 
 PICTURES = ROOT / "docs" / "pictures"
-#: Blocks that other tests run: consoles and orchestrators, job files with gates that fail, rows of
-#: tables that a test inserts, and a Spark server.
+#: Blocks that other tests run: consoles, orchestrators and MLflow, job files, rows of tables that a
+#: test inserts, and a Spark server.
 ELSEWHERE = {
+    ("docs/guide/coming-from.md", "python"): "core/pages/test_coming_from_page.py",
+    ("docs/guide/coming-from.md", "sh"): "core/pages/test_coming_from_page.py",
     ("docs/guide/console.md", "python"): "engines/pages/test_console_page.py",
     ("docs/guide/dbt.md", "sh"): "engines/pages/test_dbt_page.py",
     ("docs/guide/jobs.md", "python"): "engines/pages/test_jobs_page.py",
