@@ -18,6 +18,7 @@ import click
 import polars as pl
 
 import sqleval
+from docs.troubles import list_troubles
 from sqleval.catalog import builtin
 from sqleval.catalog.intervals import REASONS
 from sqleval.catalog.listing import find_cost, group_by_task
@@ -31,6 +32,7 @@ DOCUMENTS = (
     "docs/guide/own-metrics.md",
     "docs/guide/scikit-learn.md",
     "docs/guide/splits.md",
+    "docs/guide/troubleshooting.md",
     "docs/guide/whom-we-follow.md",
     "docs/reference/python.md",
     "docs/reference/metrics.md",
@@ -690,6 +692,18 @@ def _sources() -> str:
     return f"{write_table(names, rows)}\n\nWithout an extra: `{engines}`."
 
 
+# -- troubles ----------------------------------------------------------------------------------
+
+
+def _troubles() -> str:
+    """Return the messages of frequent errors, which are provoked, with cause and remedy."""
+    parts: list[str] = []
+    for title, rows in list_troubles():
+        cells = [(f"`` {escape_cell(message)} ``", *rest) for message, *rest in rows]
+        parts.append(f"## {title}\n\n{write_table(['message', 'cause', 'remedy'], cells)}")
+    return "\n\n".join(parts)
+
+
 # -- the first look ----------------------------------------------------------------------------
 
 
@@ -705,6 +719,7 @@ def _inspection() -> str:
 
 _PARTS: Mapping[str, Callable[[], str]] = {
     "inspection": _inspection,
+    "troubles": _troubles,
     "rooms": _rooms,
     "roles": _roles,
     "properties": _properties,
