@@ -373,6 +373,44 @@ SELECT r.*
 FROM sqleval._checked(audit, '_sqleval_rows', nulls, needs, argument_problem) AS r
 ORDER BY r.slice;
 
+-- Keep at most `points` points of a curve. Its length is the sum of its steps, and is divided into
+-- points - 1 equal parts. The first point in each part stays, the last point of the curve, and a
+-- point before a step that leaves out a part. So the length between two points that stay is less
+-- than two parts, unless they are neighbours anyway.
+CREATE OR REPLACE MACRO sqleval._thinned(steps, points) AS TABLE
+SELECT p.* EXCLUDE (place, step, length, total, n_points, part)
+FROM (
+    SELECT
+        l.*,
+        -- 1e-9: many a step is a fraction of the length, whose sum is rounded up or down.
+        COALESCE(LEAST(
+            FLOOR(CAST(points - 1 AS DOUBLE) * l.length / NULLIF(l.total, 0) + 1e-9), points - 2
+        ), 0) AS part
+    FROM (
+        SELECT
+            s.*,
+            SUM(s.step) OVER (
+                PARTITION BY s.slice
+                ORDER BY s.place
+                ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+            ) AS length,
+            SUM(s.step) OVER (PARTITION BY s.slice) AS total,
+            COUNT(*) OVER (PARTITION BY s.slice) AS n_points
+        FROM QUERY_TABLE(steps) AS s
+    ) AS l
+) AS p
+QUALIFY p.n_points <= points
+    OR LAG(p.part) OVER (PARTITION BY p.slice ORDER BY p.place) IS DISTINCT FROM p.part
+    OR COALESCE(LEAD(p.part) OVER (PARTITION BY p.slice ORDER BY p.place) > p.part + 1, TRUE);
+
+CREATE OR REPLACE MACRO sqleval._wrong_points(points) AS
+    CASE
+        WHEN points IS NOT NULL
+            AND (TRY_CAST(points AS DOUBLE) BETWEEN 2 AND 1e9
+                AND TRY_CAST(points AS DOUBLE) = FLOOR(TRY_CAST(points AS DOUBLE))) IS NOT TRUE
+            THEN CONCAT('points must be a whole number of 2 or more, not ', points)
+    END;
+
 -- The first unknown name, and the known name most similar to it.
 CREATE OR REPLACE MACRO sqleval._unknown(requested_names, known_names) AS
     CASE WHEN LEN(requested_names) = 0 THEN 'no metric is named' ELSE LIST_TRANSFORM(

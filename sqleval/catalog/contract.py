@@ -134,6 +134,17 @@ class Relation:
         return bool(self.tasks) and all(TASKS[task].has_many_labels for task in self.tasks)
 
     @property
+    def measured(self) -> tuple[str, ...]:
+        """The columns that measure the length of a curve with a row per score; of others, none.
+
+        Such a curve is in order of its thresholds. They do not measure it: the first is infinite,
+        and the others may have any scale.
+        """
+        if "threshold DESC" not in str(self.header.get("order")).split(", "):
+            return ()
+        return tuple(name for name in self.columns if name not in ("slice", "threshold"))
+
+    @property
     def has_queries(self) -> bool:
         """Whether it is computed per query, as most metrics of a ranking."""
         is_ranking = any(TASKS[task].has_queries for task in self.tasks)

@@ -110,6 +110,12 @@ def evaluate(
 @add_options(*ROLES, *EXPECTED)
 @click.option("--drop-intermediate", is_flag=True, help="Leave out points on a straight line.")
 @click.option("--ci", type=float, metavar="LEVEL", help="Add bands of this level, such as 0.95.")
+@click.option(
+    "--points",
+    type=int,
+    metavar="N",
+    help="Keep at most N rows of each curve, in equal steps along it; pictures use all.",
+)
 @click.option("--plot", metavar="FILE", help="Draw the curve: out.svg, out.png or out.html.")
 @add_options(BINS, *CI_METHOD[1:], *OUTPUT)
 def curve(
@@ -120,6 +126,7 @@ def curve(
     seed: int,
     cluster: str | None,
     bins: int | None,
+    points: int | None,
     plot: str | None,
     format_: str | None,
     output: str | None,
@@ -145,7 +152,7 @@ def curve(
         predictions.plot(name, plot, **params)
         print_message(f"wrote {plot}")
     if plot is None or format_ is not None or output is not None:
-        write(predictions.curve(name, **params).collect(), format_, output)
+        write(predictions.curve(name, points=points, **params).collect(), format_, output)
 
 
 @sqleval.command()

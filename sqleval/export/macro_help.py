@@ -34,6 +34,13 @@ _ARGUMENTS = {
     "slice": "a column or {name: column, ...}: a row for each of its values",
     "nulls": "'error' or 'drop', which leaves out rows with a missing value",
     "threshold": "the prediction is positive from this score on",
+    "points": (
+        "at most so many points of the curve, 2 or more, in equal steps along it: the first, the "
+        "last, and others, each exact. The length of the curve is the sum of the changes of its "
+        "columns (except threshold), each divided by the column's range. The points left out "
+        "between two others span less than 2 / (points - 1) of the length: along a ROC curve, "
+        "fpr and tpr together change by less than 4 / (points - 1)"
+    ),
     "bits": "the significant bits of a bin, 1 to 53",
 }
 #: Macros with the name of a function of DuckDB's, which a new macro cannot call.
@@ -119,7 +126,7 @@ def _describe_metric(name: str, overloads: Sequence[str]) -> Page:
     items += [("undefined", note) for note in relation.notes]
     items.append(("example", call))
     about = shorten_summary(str(header["summary"]))
-    listed = ", ".join([*columns, *params])
+    listed = ", ".join([*columns, *params, *(["points"] if "points" in arguments else [])])
     return Page(name, relation.family, about, listed, call, aliases, tuple(items))
 
 

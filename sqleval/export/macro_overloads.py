@@ -32,6 +32,7 @@ from sqleval.export.macro_files import (
     name_relation,
     quote_argument,
 )
+from sqleval.export.macro_points import write_thinning
 
 _AUDIT = f"'{PREFIX}audit'"
 
@@ -70,7 +71,9 @@ class _Writer:
         rows = f"SELECT c.slice_1 AS slice, {listed} FROM {name_relation(cte)} AS c"
         order = str(relation.header.get("order", ", ".join(columns))).split(", ")
         needs = _write_needs(form, relation, body)
-        return _write_overload(form, weight, body, rows, needs=needs, order=order)
+        return _write_overload(
+            form, weight, body, rows, needs=needs, order=order, measured=relation.measured
+        )
 
     def write_metric(self, form: InputForm, weight: Weight, metric: Request) -> str:
         """Return an overload of one metric."""
@@ -205,18 +208,21 @@ def _write_overload(
     unknown: str = "",
     optional: Mapping[str, str] | None = None,
     order: Sequence[str] = (),
+    measured: Sequence[str] = (),
 ) -> str:
     """Return an overload: its arguments, its relations and its result.
 
     ``result`` is a query if there is an ``order``, else the start of a call whose last arguments
     are the problems. ``unknown`` is SQL for the problem of unknown metrics. With ``once`` the
-    source is read once, into memory.
+    source is read once, into memory. ``measured`` are the columns that measure the length of a
+    curve, which then has the argument ``points``.
     """
     required, defaults = _list_arguments(form, weight, body.arguments)
-    defaults = dict(optional or {}) | defaults
+    defaults = dict(optional or {}) | defaults | ({"points": "NULL"} if measured else {})
     source = f"'{PREFIX}source'"
     columns = [*form.declare_arguments(), *([] if form is RANKED else [weight.sql]), "slice"]
     problems = [*([unknown] if unknown else []), *_list_violations(body.arguments)]
+    problems += ["sqleval._wrong_points(points)"] if measured else []
     several = f"COALESCE({', '.join(problems)})"
     problem = several if len(problems) > 1 else "".join(problems) or "NULL"
     # Reading a source may be slow (a view); filtering its rows twice is fast.
@@ -230,7 +236,10 @@ def _write_overload(
     ]
     end = f"FROM {result}, {needs}, {problem})"
     if order:
-        parts.append(f"{PREFIX}result AS ({result})")
+        if measured:
+            parts += write_thinning(result, measured, order)
+        else:
+            parts.append(f"{PREFIX}result AS ({result})")
         by = ", ".join(f"r.{part}" for part in ("slice", *order))
         call = f"sqleval._checked({_AUDIT}, '{PREFIX}result', nulls, {needs}, {problem})"
         end = f"SELECT r.* FROM {call} AS r ORDER BY {by}"

@@ -16,6 +16,7 @@ from sqleval.compiler.statement import Statement
 from sqleval.errors import RequestError
 from sqleval.frontend.bound import Bound, create_input, refuse_expected, refuse_many_labels
 from sqleval.frontend.choosing import choose_buckets, choose_points
+from sqleval.frontend.curve_points import check_points, keep_points
 from sqleval.frontend.lazy import create_frame
 from sqleval.frontend.plan import BITS_OF_CURVES
 from sqleval.frontend.schema import get_column_type
@@ -30,6 +31,7 @@ def curve(
     replicates: int = 500,
     seed: int = 0,
     cluster: str | None = None,
+    points: int | None = None,
     **params: Value,
 ) -> pl.LazyFrame:
     """Return the points of a curve, such as ``roc_curve`` or ``pr_curve``.
@@ -49,6 +51,13 @@ def curve(
         ``precision_low`` .. ``precision_high``, and so on. Needs SciPy.
     replicates, seed, cluster
         Options of the bootstrap, as for `evaluate`; with ``ci`` replicates cannot be 0.
+    points : int, optional
+        Keeps at most so many points of each curve with a row per score: the first, the last, and
+        others in equal steps along the curve, each exact. The length of a curve is the sum of the
+        changes of its columns (except ``threshold``), each divided by the column's range. The
+        points left out between two others span less than ``2 / (points - 1)`` of the length: along
+        a ROC curve, ``fpr`` and ``tpr`` together change by less than ``4 / (points - 1)``. Metrics
+        such as ``roc_auc`` always use all rows.
     **params
         The curve's parameters, such as ``drop_intermediate=True``. If the curve has no parameter
         ``bins``, ``bins=`` means the same as for `evaluate`, and the result has the exact points
@@ -78,9 +87,16 @@ def curve(
         refuse_many_labels(bound, "bins= and ci= of a curve")
     if bound.binding.is_expected:
         refuse_expected(bound, ci=ci, bins=bins)
+    if points is not None:
+        points = check_points(points, curve_request, bound.catalogue)
     if ci is None:
         check_level(ci, cluster=cluster)
-        return evaluate_curve(bound, curve_request, bins)
+        whole = evaluate_curve(bound, curve_request, bins)
+        return (
+            whole if points is None else keep_points(whole, curve_request.relation.measured, points)
+        )
+    if points is not None:
+        raise RequestError("points= and ci= cannot be combined: most bands have 201 points")
     return _evaluate_bands(bound, curve_request, bins, ci, replicates, seed, cluster)
 
 
