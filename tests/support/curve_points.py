@@ -179,7 +179,13 @@ def gains(bins: int) -> Points:
             np.interp(place, tp + fp, n) / n[-1] if n[-1] else place * NAN for n in (tp, fp)
         )
         reached = [threshold[np.argmax(tp + fp >= at * (1 - 1e-12))] for at in place]
-        return np.column_stack([share, reached, tpr, tpr / share, tpr - fpr])
+        found, table = tpr * tp[-1] if tp[-1] else place * 0, [share, reached]
+        # The highest score of a part is the first one beyond the part before it.
+        before = np.append(0, place[:-1])
+        upper = [threshold[np.argmax(tp + fp > at * (1 + 1e-12))] for at in before]
+        n = np.full(bins, (tp[-1] + fp[-1]) / bins)
+        table += [tpr, tpr / share, tpr - fpr, n, np.diff(found, prepend=0), upper]
+        return np.column_stack(table)
 
     return points
 
@@ -246,7 +252,7 @@ ROC = ("threshold", "fpr", "tpr")
 PR = ("threshold", "precision", "recall")
 BINS = ("bin", "predicted", "observed", "n")
 SPREAD = ("bin", "predicted", "mean", "q05", "q25", "median", "q75", "q95", "n")
-GAINS = ("share", "threshold", "gain", "lift", "ks")
+GAINS = ("share", "threshold", "gain", "lift", "ks", "n", "n_positive", "upper")
 CURVES = [
     Curve("roc_curve", ROC, roc),
     Curve("pr_curve(start='origin')", PR, pr_from_origin),

@@ -79,8 +79,14 @@ def test_gain_table_worked_by_hand() -> None:
     assert bound.curve("gain_table").collect().height == 10
     rows = bound.curve("gain_table", bins=2).collect().rows()
     # The first bin: three rows, and two of the tie of four, which count as one positive.
-    assert rows[0] == pytest.approx((0.5, 5, 0.75, 1.5, 0.75 - 2 / 6))
-    assert rows[1] == pytest.approx((1.0, 1, 1.0, 1.0, 0.0))
+    assert rows[0] == pytest.approx((0.5, 5, 0.75, 1.5, 0.75 - 2 / 6, 5, 3, 9))
+    assert rows[1] == pytest.approx((1.0, 1, 1.0, 1.0, 0.0, 5, 1, 5))
+    # A boundary between two scores: the second part starts at the next lower score.
+    tenths = bound.curve("gain_table", bins=10).collect()
+    assert tenths["upper"].to_list() == [9, 8, 7, 5, 5, 5, 5, 3, 2, 1]
+    assert tenths["threshold"].to_list() == [9, 8, 7, 5, 5, 5, 5, 3, 2, 1]
+    assert tenths["n_positive"].to_list() == pytest.approx([1, 1, 0, *[0.5] * 4, 0, 0, 0])
+    assert tenths["n"].to_list() == [1.0] * 10
 
 
 @pytest.mark.parametrize("bins", [0, -1, 1.5, 10_001])
