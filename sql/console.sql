@@ -411,6 +411,17 @@ CREATE OR REPLACE MACRO sqleval._wrong_points(points) AS
             THEN CONCAT('points must be a whole number of 2 or more, not ', points)
     END;
 
+-- Whether a class of two is the positive one: 1 or true, as a number or as text.
+CREATE OR REPLACE MACRO sqleval._is_positive(class) AS
+    CASE
+        WHEN CAST(class AS VARCHAR) IN ('1', 'true') THEN TRUE
+        WHEN CAST(class AS VARCHAR) IN ('0', 'false') THEN FALSE
+        ELSE ERROR(CONCAT(
+            'confusion_counts needs two classes, 0 and 1 or booleans, not ', class,
+            ', conditions make them so: label := (y = ''yes''), prediction := (c = ''yes'')'
+        ))
+    END;
+
 -- The first unknown name, and the known name most similar to it.
 CREATE OR REPLACE MACRO sqleval._unknown(requested_names, known_names) AS
     CASE WHEN LEN(requested_names) = 0 THEN 'no metric is named' ELSE LIST_TRANSFORM(

@@ -11,6 +11,7 @@ from sqleval.catalog.parameters import Param
 from sqleval.common.sql_text import write_literal
 from sqleval.export.macro_files import is_value, quote_argument
 from sqleval.export.macro_overloads import write_default
+from sqleval.export.macro_wide import WIDE, write_call
 
 #: The columns of an example, by argument.
 _EXAMPLE = {"label": "y", "score": "p", "prediction": "c", "qid": "q"}
@@ -100,11 +101,17 @@ def _describe_macro(name: str, about: str, arguments: str, call: str) -> Page:
 
 
 def _describe_metric(name: str, overloads: Sequence[str]) -> Page:
-    """Return the page of a metric or curve, or of ``evaluate``."""
+    """Return the page of a metric or curve, of ``evaluate``, or of a macro in `WIDE`."""
     call = _write_example(name, overloads[0])
     arguments = _list_arguments(overloads)
-    if name == "evaluate":
+    if name == "confusion_counts":
+        about = WIDE[name][0]
+        explained = _explain(arguments, builtin().parameters("confusion"))
+        items = (("what", about), *explained, ("example", call))
+        return Page(name, "all", about, "label, score, threshold", call, (), items)
+    if name in ("evaluate", "evaluate_wide"):
         about = "several metrics in one scan: metrics := ['roc_auc', 'log_loss']"
+        about = WIDE[name][0] if name in WIDE else about
         every = {each: param for other in builtin().relations("metric")
                  for each, param in builtin().parameters(other.name).items()}  # fmt: skip
         items = [("what", about), *_explain(arguments, every), ("example", call)]
@@ -254,7 +261,5 @@ def write_aliases(pages: Sequence[Page], macros: Mapping[str, Sequence[str]]) ->
 
 def _write_alias(name: str, overload: str) -> str:
     """Return an overload that calls the overload of another macro with the same arguments."""
-    signature = overload[: overload.index(" AS TABLE")]
-    arguments = (argument.split(" ")[0] for argument in signature[1:-1].split(", "))
-    passed = ", ".join(each if each == "tbl" else f"{each} := {each}" for each in arguments)
-    return f"{signature} AS TABLE (FROM sqleval.{quote_argument(name)}({passed}))"
+    signature, call = write_call(name, overload)
+    return f"{signature} AS TABLE (FROM {call})"

@@ -33,6 +33,7 @@ from sqleval.export.macro_files import (
     quote_argument,
 )
 from sqleval.export.macro_points import write_thinning
+from sqleval.export.macro_wide import write_wide
 
 _AUDIT = f"'{PREFIX}audit'"
 
@@ -350,4 +351,5 @@ def write_macros() -> tuple[Mapping[str, str], Mapping[str, tuple[str, ...]]]:
     files = [*builtin().relations("metric", "curve"), *map(builtin().get, request.TABLES)]
     macros = {"evaluate": tuple(_list_evaluate_overloads(writer))}
     macros |= {relation.name: tuple(_list_overloads(writer, relation)) for relation in files}
+    macros |= dict(write_wide(macros))
     return writer.files, {name: overloads for name, overloads in macros.items() if overloads}

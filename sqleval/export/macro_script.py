@@ -46,8 +46,9 @@ def write_script() -> str:
     parts += files.values()
     # DuckDB binds a new macro with the macros that it calls, so the largest one is created last.
     evaluate = macros["evaluate"]
+    row = "'' AS slice, '' AS metric, 1e0 AS value, 1 AS n, 0 AS n_dropped, '' AS note"
     stub = ",\n".join(
-        f"{overload[: overload.index(' AS TABLE')]} AS TABLE (SELECT 1 AS a)"
+        f"{overload[: overload.index(' AS TABLE')]} AS TABLE (SELECT {row})"
         for overload in evaluate
     )
     parts.append(f"CREATE OR REPLACE MACRO sqleval.evaluate\n{stub}")

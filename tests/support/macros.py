@@ -29,6 +29,8 @@ BY_HAND = {
     "normal_cdf",
     "roc_auc_difference",
     "evaluate",
+    "evaluate_wide",
+    "confusion_counts",
     "help",
 }
 #: A value that is not the default, by parameter.
