@@ -4,6 +4,7 @@ import re
 import sys
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import duckdb
 import pytest
@@ -42,11 +43,16 @@ def _queries() -> list[tuple[str, str]]:
     return [(query, table) for query, table in _QUERY.findall(PAGE.read_text(encoding="utf-8"))]
 
 
-def with_results(con: duckdb.DuckDBPyConnection) -> str:
-    """Return the page with the tables that its queries give."""
+def with_results(con: duckdb.DuckDBPyConnection, folder: Path) -> str:
+    """Return the page with the tables that its queries give; other statements are only run."""
     page = PAGE.read_text(encoding="utf-8")
     for query, table in _queries()[1:]:
-        page = page.replace(f"{query}```\n\n{table}", f"{query}```\n\n{_table(con.sql(query))}")
+        run = query.replace("'archive.duckdb'", f"'{folder / 'archive.duckdb'}'")
+        if table:
+            made = _table(con.sql(run))
+            page = page.replace(f"{query}```\n\n{table}", f"{query}```\n\n{made}")
+        else:
+            con.execute(run)
     return page
 
 
@@ -91,6 +97,36 @@ def test_a_macro_of_an_attached_file_does_not_find_its_neighbours() -> None:
         assert con.sql("SELECT m.s.two()").fetchall() == [(2,)]
 
 
+def test_an_upgrade_in_one_transaction() -> None:
+    with duckdb.connect() as con:
+        con.execute("CREATE SCHEMA sqleval")
+        con.execute(
+            "CREATE MACRO sqleval.gone() AS 1; CREATE MACRO sqleval.ks() AS TABLE SELECT 1 a"
+        )
+        con.execute("CREATE VIEW seen AS FROM sqleval.ks()")
+        script = "CREATE SCHEMA sqleval; CREATE MACRO sqleval.ks() AS TABLE SELECT 2 a"
+        con.execute(f"BEGIN; DROP SCHEMA sqleval CASCADE; {script}; COMMIT")
+        assert con.execute("FROM seen").fetchall() == [(2,)]
+        with pytest.raises(duckdb.CatalogException, match="gone does not exist"):
+            con.execute("SELECT sqleval.gone()")
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ("FROM (VALUES ('t')) AS v(name), ks(v.name)", "does not support lateral join column"),
+        ("FROM ks((FROM t))", "cannot contain subqueries"),
+        ("CREATE VIEW v AS PIVOT t ON y USING first(p)", "cannot be used in views"),
+    ],
+)
+def test_what_the_page_says_duckdb_refuses(query: str, message: str) -> None:
+    with duckdb.connect() as con:
+        con.execute("CREATE TABLE t AS FROM (VALUES (1, 0.5)) AS t(y, p)")
+        con.execute("CREATE MACRO ks(tbl) AS TABLE FROM query_table(tbl)")
+        with pytest.raises(duckdb.Error, match=message):
+            con.execute(query)
+
+
 @cache
 def _run_page(folder: Path) -> tuple[str, float]:
     """Create the macros once; return the page with its tables, and the value of the shell."""
@@ -98,7 +134,7 @@ def _run_page(folder: Path) -> tuple[str, float]:
         con.execute(write_script())
         call = read_lines("DuckDB's shell")[-1]
         ((value,),) = con.sql(f"SELECT value {call.rstrip(';')}").fetchall()
-        return with_results(con), value
+        return with_results(con, folder), value
 
 
 def find_value(folder: Path) -> float:
@@ -108,7 +144,7 @@ def find_value(folder: Path) -> float:
 
 
 if __name__ == "__main__":
-    with duckdb.connect() as con:
+    with TemporaryDirectory() as name, duckdb.connect() as con:
         con.execute(_queries()[0][0])
         con.execute(write_script())
-        sys.stdout.write(with_results(con))
+        sys.stdout.write(with_results(con, Path(name)))
