@@ -101,6 +101,16 @@ def test_help_names_arguments_and_the_release(console: duckdb.DuckDBPyConnection
     assert rows["f_beta"] == "label, score, prediction, beta, threshold"
     assert rows["roc_auc"] == "label, score"
     assert rows["help"] == "name"
+    assert rows["roc_curve"] == "label, score, drop_intermediate, points"
+    assert rows["evaluate_wide"] == "label, score, metrics"
+    assert rows["confusion_counts"] == "label, score, threshold"
+    lines = fetch_rows(console, "FROM sqleval.help('roc_curve')")
+    page = " ".join(row["text"] for row in lines)
+    assert "points" in {row["item"] for row in lines}
+    assert "at most so many points of the curve" in page
+    assert "change by less than 4 / (points - 1)" in page
+    bins = {row["item"] for row in fetch_rows(console, "FROM sqleval.help('lorenz_curve')")}
+    assert "points" not in bins
     assert console.execute("SELECT sqleval.version()").fetchone() == (sqleval.__version__,)
 
 
