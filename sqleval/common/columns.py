@@ -3,6 +3,7 @@
 Every engine reports types by the SQL names below. The rest of the package uses their `Kind`.
 """
 
+import re
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
@@ -56,6 +57,17 @@ def find_type_kind(name: str) -> Kind:
     if name.startswith("TIMESTAMP"):
         return "instant" if "TIME ZONE" in name or name.startswith("TIMESTAMPTZ") else "timestamp"
     return "other"
+
+
+def fits_frame(name: str) -> bool:
+    """Whether values of this type have a type in Polars; INTERVAL and UNION have none.
+
+    Examples
+    --------
+    >>> fits_frame("DATE[]"), fits_frame("STRUCT(a INTERVAL)")
+    (True, False)
+    """
+    return re.search(r"\bINTERVAL\b|\bUNION\(", name) is None or name.startswith("ENUM")
 
 
 def is_float(name: str) -> bool:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from sqleval.binding.binding import CELLS, Binding
 from sqleval.catalog.catalogue import Catalogue
 from sqleval.catalog.request import Request
+from sqleval.common.columns import Column, fits_frame
 from sqleval.common.sql_text import quote, select, write_double
 from sqleval.compiler.builder import Builder
 from sqleval.compiler.domain import DomainChecks
@@ -49,7 +50,7 @@ class Choice(NamedTuple):
 @lru_cache(maxsize=64)
 def compile_rows(
     binding: Binding,
-    columns: tuple[str, ...],
+    columns: tuple[Column, ...],
     choice: Choice,
     catalogue: Catalogue,
     predicate: str | None = None,
@@ -61,14 +62,14 @@ def compile_rows(
     RequestError
         If the metric is no mean of the losses of rows, or a role is missing.
     """
-    shown = [name for name in columns if name not in binding.key_names]
+    shown = {each.name: each for each in columns if each.name not in binding.key_names}
     internal = {name: f"_column_{i}" for i, name in enumerate(shown, start=1)}
     late = binding.labels.roles if binding.labels else frozenset[str]()
     of_labels = {column.name for role, column in binding.roles if role in late}
-    also = {
-        inner: f"{'l' if name in of_labels else 's'}.{quote(name)}"
-        for name, inner in internal.items()
-    }
+    also: dict[str, str] = {}
+    for name, inner in internal.items():
+        sql = f"{'l' if name in of_labels else 's'}.{quote(name)}"
+        also[inner] = sql if fits_frame(shown[name].type) else f"CAST({sql} AS VARCHAR)"
     builder = Builder(RowRelations(binding, also=also, dialect=binding.dialect), catalogue)
     builder.relations.place(builder, predicate)
     checks = DomainChecks()

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from sqleval.binding.binding import Binding
 from sqleval.catalog.catalogue import Catalogue
 from sqleval.catalog.request import Request
-from sqleval.common.columns import FRACTIONS, Column
+from sqleval.common.columns import Column
 from sqleval.common.sql_text import quote, select, write_double, write_present_test
 from sqleval.compiler.builder import Builder
 from sqleval.compiler.domain import DomainChecks
@@ -28,7 +28,7 @@ SUMS = {
     "deviation": "SUM(weight * deviation)",
     "squares_deviation": "SUM(squares * deviation)",
     "squared": "SUM(squares * deviation * deviation)",
-    "cubed": "SUM(weight * deviation * deviation * deviation)",
+    "cubed": "SUM(cubes * deviation * deviation * deviation)",
 }
 
 
@@ -43,24 +43,32 @@ class Searched(NamedTuple):
         The ends of the ranges of a number; empty, if each value is a slice.
     is_computed : bool
         Whether its name is an expression.
+    has_nan : bool
+        Whether a value is NaN, which counts as missing.
     """
 
     column: Column
     edges: tuple[float, ...] = ()
     is_computed: bool = False
+    has_nan: bool = False
 
     def write_code(self) -> str:
         """Return the value of a row, or the number of its range, as a text over the source."""
-        sql = f"s.{quote(self.column.name)}"
+        sql, kind = f"s.{quote(self.column.name)}", self.column.kind
+        is_present = ""
+        if kind in ("float32", "float64"):
+            is_present = write_present_test(sql, self.column.type, finite=False)
+            # A FLOAT is compared as DOUBLE, and -0.0 is 0.0, as in the condition that is printed.
+            sql = f"CAST({sql} AS DOUBLE) + 0e0"
         if not self.edges:
-            return f"CAST({sql} AS VARCHAR)"
+            text = f"CAST({sql} AS VARCHAR)"
+            return f"CASE WHEN {is_present} THEN {text} END" if is_present else text
         cases = " ".join(
             f"WHEN {sql} < {write_double(edge)} THEN '{i}'" for i, edge in enumerate(self.edges)
         )
-        last = f"WHEN {sql} IS NOT NULL THEN '{len(self.edges)}'"
-        if self.column.kind in FRACTIONS and self.column.kind != "decimal":
+        last = f"WHEN s.{quote(self.column.name)} IS NOT NULL THEN '{len(self.edges)}'"
+        if is_present:
             # NaN is above all numbers in DuckDB, and a missing value here.
-            is_present = write_present_test(sql, self.column.type, finite=False)
             cases = f"WHEN NOT ({is_present}) THEN NULL {cases}"
         return f"CASE {cases} {last} END"
 
@@ -110,7 +118,8 @@ def compile_sums(
         f"FROM {losses}",
     )
     # Deviations from the mean of all rows, because squares of losses would lose digits.
-    deviations = {name: f"l.{name}" for name in (*codes, "n_rows", "weight", "squares")}
+    kept = (*codes, "n_rows", "weight", "squares", "cubes")
+    deviations = {name: f"l.{name}" for name in kept}
     deviations |= {"deviation": "l.loss - m.mean", "mean": "m.mean"}
     inner = select(deviations, f"FROM {losses} AS l\nCROSS JOIN {mean} AS m")
     sets = ", ".join(f"({', '.join(names)})" for names in list_sets([*codes], depth))
@@ -120,6 +129,8 @@ def compile_sums(
     # Ranges are joined later, so only combinations of values can be too small already.
     whole = [flag for flag, each in zip(flags, searched, strict=True) if each.edges]
     large = [f"n >= {min_rows}", *(f"{flag} = 0" for flag in whole)]
+    # The sums of all rows stay: they carry the audit.
+    large.append(f"({' AND '.join(f'{flag} = 1' for flag in flags)})")
     names = {name: name for name in items}
     text = select(names, f"FROM (\n{grouped}\n) AS sums\nWHERE {' OR '.join(large)}")
     cte = builder.add_cte("_sums", text)
@@ -141,7 +152,8 @@ def _write_losses(
         conditions.append(f"{weight} > 0")
     # A row of counts stands for equal rows of weight 1.
     squares = "weight * weight" if binding.is_weighted else weight
-    items |= {"n_rows": rows, "weight": weight, "squares": squares}
+    cubes = "weight * weight * weight" if binding.is_weighted else weight
+    items |= {"n_rows": rows, "weight": weight, "squares": squares, "cubes": cubes}
     items["loss"] = write_row_loss(builder, loss)
     where = "\n  AND ".join(f"({each})" for each in conditions if each != "TRUE")
     inner = select(items, "FROM _source" + (f"\nWHERE {where}" if where else ""))

@@ -1,6 +1,5 @@
 """Converts column types of an engine to Polars types."""
 
-import re
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
@@ -8,19 +7,16 @@ from typing import Any
 import polars as pl
 
 from sqleval.binding.binding import Binding
-from sqleval.common.columns import Column
+from sqleval.common.columns import Column, fits_frame
 from sqleval.engines.base import Engine
 from sqleval.engines.embedded import embedded
 from sqleval.errors import RequestError
-
-#: Types that have no Polars type, alone or nested in another type.
-_HOLDS_NO_KEY = re.compile(r"\bINTERVAL\b|\bUNION\(")
 
 
 def find_key_types(binding: Binding, engine: Engine | None = None) -> pl.Schema:
     """Return the slice keys and the Polars types that their DuckDB types become."""
     for column in binding.by:
-        if column.kind != "enum" and _HOLDS_NO_KEY.search(column.type):
+        if column.kind != "enum" and not fits_frame(column.type):
             raise RequestError(
                 f"by={column.name!r} is {column.type}, and Polars has neither INTERVAL nor UNION; "
                 "a slice key can be its text, CAST(... AS VARCHAR)"

@@ -86,7 +86,9 @@ class Result(pl.LazyFrame):
         | roc_auc | 0.75  | 4 | 0         | rows   |
         """
         frame = _select_shown(self.collect())
+        frame.columns = [name.replace("|", "\\|") for name in frame.columns]
         texts = pl.col(pl.String).str.replace_all("|", "\\|", literal=True)
+        texts = texts.str.replace_all("\n", "<br>", literal=True)
         with pl.Config(**_LOOKS, tbl_formatting="ASCII_MARKDOWN"):
             return str(frame.with_columns(texts))
 
@@ -112,7 +114,7 @@ class Result(pl.LazyFrame):
         [('a', 1.0, 1.0), ('b', 1.0, 1.0)]
         """
         frame = self.collect()
-        is_comparison = "difference" in frame.columns
+        is_comparison = {"difference", "model", "baseline"} <= {*frame.columns}
         values = column or ("difference" if is_comparison else "value")
         if "metric" not in frame.columns or values not in frame.columns:
             raise RequestError(
@@ -123,6 +125,8 @@ class Result(pl.LazyFrame):
         keys += [name for name in ("model", "baseline") if is_comparison and name not in keys]
         if keys:
             return frame.pivot("metric", index=keys, values=values)
+        if frame["metric"].is_duplicated().any():
+            raise RequestError("wide() needs one row per metric and slice")
         return frame.select("metric", values).transpose(column_names="metric")
 
     def _list_sentences(self, frame: pl.DataFrame) -> list[str]:

@@ -8,8 +8,8 @@ import polars as pl
 
 from sqleval.binding.binding import CELLS
 from sqleval.catalog import request
-from sqleval.common.columns import Column
-from sqleval.common.numbers import is_real_number
+from sqleval.common.columns import Column, fits_frame
+from sqleval.common.numbers import convert_scalar, is_real_number
 from sqleval.compiler.chosen_rows import Choice, compile_rows
 from sqleval.compiler.scope import Plan
 from sqleval.compiler.statement import Statement
@@ -55,9 +55,10 @@ def rows(
     -------
     polars.LazyFrame
         The slice keys, the loss under the name of the metric (or the ``distance`` of the score),
-        then the other columns of the source. The largest loss (the least distance) comes first;
-        the order of equal rows is not defined. From Parquet without slice keys, the other columns
-        are read only where the chosen rows lie.
+        then the other columns of the source; intervals and unions are texts. Rows whose loss is
+        undefined, such as a percentage of 0, are left out. The largest loss (the least distance)
+        comes first; the order of equal rows is not defined. From Parquet without slice keys, the
+        other columns are read only where the chosen rows lie.
 
     Raises
     ------
@@ -87,9 +88,14 @@ def rows(
     else:
         loss = request.parse(by or find_loss(bound), bound.binding.task, catalogue=bound.catalogue)
     decisions = _check_cell(bound, cell)
+    threshold = dict(loss.parameters).get("threshold") if loss is not None else None
+    if decisions is not None and threshold is not None:
+        decisions = replace(decisions, parameters=(("threshold", threshold),))
     _, ours = bound.engine.describe(bound.source)
-    columns = {**_list_late_columns(bound), **ours}
-    types = find_polars_types([*columns.values()], bound.engine)
+    late = _list_late_columns(bound)
+    columns = {**late, **ours, **late}  # late labels first, and of their own type
+    shown_as = [c if fits_frame(c.type) else c._replace(type="VARCHAR") for c in columns.values()]
+    types = find_polars_types(shown_as, bound.engine)
     name = _find_name("distance" if loss is None else loss.name, types)
     choice = Choice(n, loss, place, cell, decisions, name)
     # The columns are read, and joined with late labels, as those of a condition are.
@@ -97,7 +103,8 @@ def rows(
     bound = replace(bound, binding=replace(bound.binding, where_columns=read))
 
     def statement(_: Plan, predicate: str | None) -> Statement:
-        return compile_rows(bound.binding, tuple(columns), choice, bound.catalogue, predicate)
+        shown_columns = tuple(columns.values())
+        return compile_rows(bound.binding, shown_columns, choice, bound.catalogue, predicate)
 
     statement("rows", None)  # so that a wrong request raises before collect
     shown = {key: kind for key, kind in types.items() if key not in bound.key_types}
@@ -119,8 +126,9 @@ def check_has_rows(bound: Bound, what: str) -> None:
 
 def check_number(name: str, value: object) -> int:
     """Return a number of rows; raise `RequestError` if it is not a whole number from 1 on."""
-    if isinstance(value, int) and not isinstance(value, bool) and value >= 1:
-        return value
+    whole = convert_scalar(value)
+    if isinstance(whole, int) and not isinstance(whole, bool) and whole >= 1:
+        return whole
     raise RequestError(f"{name}={value!r} must be a whole number from 1 on")
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import polars as pl
 
 from sqleval.common.columns import NUMBERS
-from sqleval.common.sql_text import write_literal, write_name
+from sqleval.common.sql_text import quote, write_literal, write_name
 from sqleval.compiler.slice_sums import SUMS, Searched, list_sets
 from sqleval.inference import worse_slices as tests
 from sqleval.inference.adjust import adjust_p_values
@@ -75,8 +76,12 @@ def find_worse(
         if found.height > 1:
             again = _test_all(add_up(tuple(left_out)), codes, depth, options)
             worse = _select_worse(again, codes, options)
-            worse = worse.join(found, on=[*codes], how="semi", nulls_equal=True)
-            worse = worse.join(kept, on=[*codes], how="anti", nulls_equal=True)
+            worse = worse.join(
+                found, on=[*codes], how="semi", nulls_equal=True, maintain_order="left"
+            )
+            worse = worse.join(
+                kept, on=[*codes], how="anti", nulls_equal=True, maintain_order="left"
+            )
         else:
             worse = worse.clear()
     conditions = [_write_condition(row, codes) for row in kept.select(*codes).rows()]
@@ -147,14 +152,16 @@ def _test(slices: pl.DataFrame, everything: pl.DataFrame, options: Options) -> p
     mean = everything["mean"][0] or 0.0
     others = total.subtract(ours)
     welch = tests.compare_means(ours, others)
-    p_values = welch.p_value
-    if not options.is_weighted:
-        shuffled = tests.compute_permutation_p(ours, total, is_binary=options.is_binary, mean=mean)
-        p_values = np.fmax(p_values, shuffled)
+    is_binary = options.is_binary and not options.is_weighted
+    shuffled = tests.compute_permutation_p(ours, total, is_binary=is_binary, mean=mean)
+    # Without a variance there is no evidence.
+    p_values = np.maximum(*(np.nan_to_num(each, nan=1.0) for each in (welch.p_value, shuffled)))
+    rest = mean + tests.compute_mean(others)
+    rest = np.where(np.abs(rest) < 1e-12 * abs(mean), 0.0, rest)  # a rounding error
     low, high = welch.compute_ends(1 - options.alpha / max(slices.height, 1))
     columns = {
         "share": ours.weight / total.weight if slices.height else ours.weight,
-        "value": mean + tests.compute_mean(ours), "rest": mean + tests.compute_mean(others),
+        "value": mean + tests.compute_mean(ours), "rest": rest,
         "difference": welch.difference, "low": low, "high": high,
         "p_value": p_values, "error": welch.error,
     }  # fmt: skip
@@ -172,7 +179,7 @@ def _select_worse(tested: pl.DataFrame, codes: Iterable[str], options: Options) 
     size = pl.sum_horizontal(pl.col(*codes).is_not_null())
     return tested.filter(is_worse).sort(
         clearness.alias("clearness"), size.alias("size"), *codes,
-        descending=[True, False, *[False for _ in codes]],
+        descending=[True, False, *[False for _ in codes]], nulls_last=True,
     )  # fmt: skip
 
 
@@ -206,15 +213,33 @@ def _write_condition(parts: Sequence[Any], codes: Mapping[str, Searched]) -> str
 
 
 def _write_part(each: Searched, part: str) -> str:
-    name = f"({each.column.name})" if each.is_computed else write_name(each.column.name)
+    """Return the condition on one column, which selects the rows of the part."""
+    column, name = each.column, _write_column(each)
+    is_float = column.kind in ("float32", "float64")
     if part == _MISSING:
-        return f"{name} IS NULL"
+        return f"({name} IS NULL OR isnan({name}))" if each.has_nan else f"{name} IS NULL"
+    number = f"CAST({name} AS DOUBLE)" if column.kind == "float32" else name
     if (ends := _read_range(part)) is None:
         value = part.removeprefix(_VALUE)
-        is_plain = each.column.kind in NUMBERS | {"boolean"}
-        return f"{name} = {value if is_plain else write_literal(value)}"
+        if is_float and not math.isfinite(float(value)):
+            return f"{number} = CAST({write_literal(value)} AS DOUBLE)"
+        is_plain = column.kind in NUMBERS | {"boolean"}
+        return f"{number if is_float else name} = {value if is_plain else write_literal(value)}"
     first, last = ends
     texts = [f"{edge:.0f}" if edge.is_integer() else repr(edge) for edge in each.edges]
-    parts = [f"{name} >= {texts[first - 1]}"] if first else []
-    parts += [f"{name} < {texts[last]}"] if last < len(texts) else []
+    parts = [f"{number} >= {texts[first - 1]}"] if first else []
+    parts += [f"{number} < {texts[last]}"] if last < len(texts) else []
+    if each.has_nan and last == len(texts):
+        parts.append(f"NOT isnan({name})")  # NaN is above all numbers
     return " AND ".join(parts)
+
+
+def _write_column(each: Searched) -> str:
+    """Return a column or an expression in SQL; a name that is a keyword stands in quotes."""
+    from sqlglot.dialects.duckdb import DuckDB  # late: it is imported with the compiler
+
+    name = each.column.name
+    if each.is_computed:
+        return f"({name}\n)" if "--" in name else f"({name})"
+    is_keyword = name.upper() in DuckDB.Tokenizer.KEYWORDS
+    return quote(name) if is_keyword else write_name(name)

@@ -14,7 +14,7 @@ from sqleval.binding.binding import list_columns_read
 from sqleval.binding.lookup import find_column, list_unique_names
 from sqleval.catalog import request
 from sqleval.common.columns import NUMBERS, TEXTS, Column
-from sqleval.common.sql_text import quote
+from sqleval.common.sql_text import quote, write_present_test
 from sqleval.compiler.slice_sums import Searched, compile_sums
 from sqleval.engines.audit import remove_audit
 from sqleval.errors import RequestError
@@ -79,8 +79,8 @@ def slices(
     polars.LazyFrame
         ``metric``, ``slice`` (a condition, which ``where=`` takes), ``n``, its ``share`` of all
         rows, ``value`` of the slice and of the ``rest``, their ``difference`` with ``low`` and
-        ``high``, which hold for all slices searched together, ``p_adjusted``, and ``searched``, the
-        number of these slices. No row if no slice is worse.
+        ``high`` (by Welch, wide enough for all slices searched together), ``p_adjusted``, and
+        ``searched``, the number of these slices. No row if no slice is worse.
 
     Raises
     ------
@@ -91,6 +91,7 @@ def slices(
 
     Notes
     -----
+    NaN is a missing value. Rows whose loss is undefined, such as a percentage of 0, are left out.
     Rows count as independent of each other. If several rows belong to one user, evaluate a row per
     user, or check the slices on other data.
 
@@ -104,12 +105,15 @@ def slices(
     ("city = 'B'", 100, 2)
     """
     check_has_rows(bound, "slices()")
-    if bound.binding.by or bound.binding.models or bound.binding.sets:
-        raise RequestError("slices() searches all rows of one model: leave out by= and sets=")
+    if bound.binding.by or bound.binding.sets or bound.binding.over:
+        raise RequestError("slices() searches all rows: leave out by=, sets= and over=")
+    if bound.binding.models:
+        raise RequestError("slices() searches the rows of one model: give one score or prediction")
     check_level(ci)
     if check_number("depth", depth) > 3:
         raise RequestError(f"depth={depth!r} must be 1, 2 or 3")
-    check_number("min_rows", min_rows)
+    if check_number("min_rows", min_rows) < 2:
+        raise RequestError("min_rows=1 must be at least 2: one row has no variance")
     check_number("top", top)
     load_library("stats")  # a missing extra is an error before collect
     name = metric or find_loss(bound)
@@ -145,12 +149,14 @@ def _choose_columns(
     computed: Mapping[str, tuple[str, ...]] = {}
     if search is None:
         _, columns = bound.engine.describe(bound.source)
-        roles = {*list_columns_read(bound.binding)[0]}
+        roles = {*list_columns_read(replace(bound.binding, where_columns=()))[0]}
         chosen = [c for name, c in columns.items() if name not in roles and _is_divisible(c)]
         if not chosen:
             raise RequestError(f"{bound.source.label} has no column to search besides the roles")
     else:
         names = list_unique_names(search, "search")
+        if not names:
+            raise RequestError("search= names no column; leave it out to search all")
         described = compute_roles(
             describe(bound.source, None, bound.engine), {"key": names}, bound.engine
         )
@@ -186,6 +192,8 @@ def _divide(bound: Bound, columns: Sequence[Searched], *, is_named: bool) -> tup
     searched: list[Searched] = []
     for each in columns:
         distinct: int = values.pop(0)
+        if each.column.kind in ("float32", "float64"):
+            each = each._replace(has_nan=bool(values.pop(0)))
         if each.column.kind in NUMBERS:
             low, *edges = values[:_RANGES]
             del values[:_RANGES]
@@ -204,6 +212,9 @@ def _write_facts(column: Column, dialect: str) -> list[str]:
     text = f"CAST({sql} AS VARCHAR)"
     is_exact = dialect == "postgres"
     facts = [f"COUNT(DISTINCT {text})" if is_exact else f"APPROX_COUNT_DISTINCT({text})"]
+    if column.kind in ("float32", "float64"):
+        is_present = write_present_test(sql, column.type, finite=False, null=True)
+        facts.append(f"MAX(CASE WHEN {is_present} THEN 0 ELSE 1 END)")
     if column.kind in NUMBERS:
         number = f"CASE WHEN ISFINITE(CAST({sql} AS DOUBLE)) THEN CAST({sql} AS DOUBLE) END"
         # Elsewhere the exact ones are not to be had in one aggregate, and near ones are as good.

@@ -4,7 +4,9 @@ Two tests, of which the larger p-value counts: Welch's t-test, which allows othe
 permutation test, which allows skewed losses. The distribution of a slice's sum over all
 permutations has the mean, variance and skewness of samples without replacement; a Pearson
 distribution of type III has the same three (Mielke and Berry 2007, Permutation Methods, chapter 2).
-Losses of 0 and 1 have a hypergeometric distribution, and an exact test.
+A negative skewness, of slices of more than half of the rows, counts as 0: the upper tail of that
+distribution ends where sums can still be. Losses of 0 and 1 without weights have a hypergeometric
+distribution, and an exact test.
 """
 
 from __future__ import annotations
@@ -97,7 +99,7 @@ def compute_permutation_p(slices: Sums, everything: Sums, *, is_binary: bool, me
     Parameters
     ----------
     slices, everything : Sums
-        The sums of the slices, and of all rows, without weights.
+        The sums of the slices, and of all rows; with weights, weighted losses are permuted.
     is_binary : bool
         Whether each loss is 0 or 1.
     mean : float
@@ -112,11 +114,11 @@ def compute_permutation_p(slices: Sums, everything: Sums, *, is_binary: bool, me
     second = everything.squared[0] / total - average**2
     third = everything.cubed[0] / total - 3 * average * everything.squared[0] / total
     third += 2 * average**3
-    variance = n * second * (total - n) / (total - 1)
-    cube = n * third * (total - n) * (total - 2 * n) / ((total - 1) * (total - 2))
+    variance = n * second * (total - n) / max(total - 1, 1)
+    cube = n * third * (total - n) * (total - 2 * n) / max((total - 1) * (total - 2), 1)
     # Of equal losses no sum is larger than another.
     z = _divide(slices.deviation - n * average, np.sqrt(np.maximum(variance, 0)), -np.inf)
-    skewness = _divide(cube, np.maximum(variance, 0) ** 1.5, 0.0)
+    skewness = np.maximum(_divide(cube, np.maximum(variance, 0) ** 1.5, 0.0), 0)
     return stats.pearson3.sf(z, skewness)
 
 

@@ -115,6 +115,8 @@ def test_a_column_per_metric() -> None:
     assert differences.columns == ["model", "baseline", "roc_auc", "log_loss"]
     with pytest.raises(RequestError, match=r"wide\(\) needs the columns 'metric' and 'value'"):
         BY.curve("roc").wide()
+    with pytest.raises(RequestError, match="one row per metric"):
+        BY.evaluate("roc_auc").drop("g").wide()  # type: ignore[operator]
     with pytest.raises(RequestError, match="'nope'"):
         BY.evaluate("roc_auc").wide("nope")
 
@@ -123,6 +125,10 @@ def test_markdown_keeps_its_cells() -> None:
     lines = BY.evaluate("roc_auc").to_markdown().splitlines()
     assert [len(re.findall(r"(?<!\\)\|", line)) for line in lines] == [7] * 4
     assert "a\\|b" in lines[3]
+    named = FRAME.rename({"g": "g|h"}).with_columns(pl.lit("two\nlines").alias("g|h"))
+    lines = sqleval.scan(named, label="y", score="p", by="g|h").evaluate("f1").to_markdown()
+    assert lines.splitlines()[0].startswith("| g\\|h ")
+    assert "two<br>lines" in lines
 
 
 def test_errors_of_the_rows_are_raised_when_shown() -> None:

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import polars as pl
 import pytest
@@ -158,6 +159,28 @@ def test_late_labels_are_shown() -> None:
     rows = scan.rows(5).collect()
     assert rows["id"].to_list() == take_worst(FRAME, compute_log_losses(FRAME), 5)
     assert rows["truth"].to_list() == FRAME["y"][rows["id"].to_list()].to_list()
+
+
+def test_late_labels_of_another_type_than_a_column_of_their_name() -> None:
+    labels = FRAME.select("id", y=pl.when(pl.col("y") == 1).then(pl.lit("yes")).otherwise(
+        pl.lit("no")))  # fmt: skip
+    scan = sqleval.scan(FRAME, label="y", score="p", positive="yes", labels=labels, on="id")
+    rows = scan.rows(5).collect()
+    assert rows["id"].to_list() == take_worst(FRAME, compute_log_losses(FRAME), 5)
+    assert rows["y"].dtype == pl.String
+
+
+def test_types_that_polars_lacks_are_texts() -> None:
+    query = "SELECT 0 AS y, 0.2 AS p, INTERVAL 3 DAY AS v UNION ALL SELECT 1, 0.3, INTERVAL 4 DAY"
+    rows = sqleval.scan(query=query, con=duckdb.connect(), label="y", score="p").rows().collect()
+    assert rows["v"].to_list() == ["4 days", "3 days"]
+
+
+def test_a_cell_has_the_threshold_of_its_loss() -> None:
+    scan = sqleval.scan(FRAME, label="y", score="p")
+    rows = scan.rows(N, cell="fn", by="error_rate(threshold=0.15)").collect()
+    assert rows["error_rate"].unique().to_list() == [1.0]
+    assert rows["p"].max() < 0.15
 
 
 def test_a_column_called_like_the_metric_stays() -> None:

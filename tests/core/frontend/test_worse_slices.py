@@ -11,7 +11,7 @@ from scipy import stats
 from sliceline.slicefinder import Slicefinder
 
 import sqleval
-from sqleval import RequestError
+from sqleval import DataError, RequestError
 from tests.support.commands import run
 
 COLUMNS = ["a", "b", "x", "k"]
@@ -159,6 +159,8 @@ def test_nothing_to_find() -> None:
         ({"search": "a", "depth": 4}, "depth=4 must be 1, 2 or 3"),
         ({"search": "a", "ci": 1.0}, "ci=1.0"),
         ({"search": "a", "min_rows": 0}, "min_rows=0"),
+        ({"search": "a", "min_rows": 1}, "at least 2"),
+        ({"search": []}, "names no column"),
         ({"search": "day"}, "'day' is DATE"),
     ],
 )
@@ -168,8 +170,79 @@ def test_wrong_options(arguments: dict[str, Any], message: str) -> None:
         sqleval.scan(frame, label="y", score="p").slices(**arguments)
     with pytest.raises(RequestError, match="leave out by="):
         sqleval.scan(frame, label="y", score="p", by="a").slices("b")
+    with pytest.raises(RequestError, match="one model"):
+        sqleval.scan(frame, label="y", score={"A": "p", "B": "x"}).slices("b")
     with pytest.raises(RequestError, match="no column to search"):
         sqleval.scan(frame.select("y", "p", "day"), label="y", score="p").slices()
+
+
+@pytest.mark.parametrize("weight", [None, "w"])
+def test_a_few_other_rows_are_no_evidence(weight: str | None) -> None:
+    # The other rows are 30 of 2,000: their mean is low by chance if no large loss is among them.
+    found = 0
+    for seed in range(15):
+        rng, n = np.random.default_rng(seed), 2000
+        names = np.where(np.arange(n) < 30, "rare", "usual")
+        columns = {f"c{i}": rng.permutation(names) for i in range(10)}
+        heavy = {"y": rng.standard_t(3, n), "f": np.zeros(n), "w": np.ones(n)}
+        scan = sqleval.scan(
+            pl.DataFrame({**columns, **heavy}), label="y", prediction="f", weight=weight
+        )
+        found += not scan.slices([*columns], "mse", depth=1, top=1).collect().is_empty()
+    assert found <= stats.binom.ppf(0.99, 15, 0.05)
+
+
+def test_errors_of_the_rows_are_raised_without_a_slice() -> None:
+    frame = pl.DataFrame({"y": [0, 1] * 50, "p": [None] * 80 + [0.5] * 20, "m": ["a", "b"] * 50})
+    with pytest.raises(DataError, match="NULL or NaN in 80 of 100 rows"):
+        sqleval.scan(frame, label="y", score="p").slices("m").collect()
+
+
+PLACE = np.arange(600)
+NORMAL = np.random.default_rng(1).normal(0, 2, 600)
+#: Values of a column, and whether a row is bad.
+CONDITIONS: dict[str, tuple[pl.Series, np.ndarray]] = {
+    "NaN beside few values": (
+        pl.Series(np.where(PLACE % 3 == 0, np.nan, PLACE % 4 * 1.0)),
+        PLACE % 3 == 0,
+    ),
+    "infinity beside few values": (
+        pl.Series(np.where(PLACE % 3 == 0, np.inf, PLACE % 4 * 1.0)),
+        PLACE % 3 == 0,
+    ),
+    "NaN beside ranges": (pl.Series(np.where(PLACE % 3 == 0, np.nan, NORMAL)), PLACE % 3 == 0),
+    "the last range, with NaN": (
+        pl.Series(np.where(PLACE % 3 == 0, np.nan, NORMAL)),
+        (PLACE % 3 > 0) & (NORMAL > 1.5),
+    ),
+    "singles": (pl.Series(NORMAL.round(1), dtype=pl.Float32), np.abs(NORMAL - 0.55) < 0.5),
+    "zeros of both signs": (
+        pl.Series(np.where(PLACE % 2 == 0, -0.0, np.where(PLACE % 4 == 1, 0.0, 5.0))),
+        PLACE % 4 != 3,
+    ),
+    "truth values": (pl.Series(PLACE % 2 == 0), PLACE % 2 == 0),
+    "texts with quotes": (pl.Series(["it's", "no"] * 300), PLACE % 2 == 0),
+    "decimals": (pl.Series(NORMAL.round(1)).cast(pl.Decimal(9, 1)), np.abs(NORMAL - 0.55) < 0.5),
+}
+
+
+@pytest.mark.parametrize("name", ["x", "desc", 'we"ird'])
+@pytest.mark.parametrize("case", CONDITIONS)
+def test_a_slice_is_the_condition_of_its_rows(case: str, name: str) -> None:
+    values, bad = CONDITIONS[case]
+    frame = pl.DataFrame({name: values, "y": (bad & (PLACE % 5 < 4)).astype(int), "p": [0.1] * 600})
+    found = sqleval.scan(frame, label="y", score="p").slices(metric="error_rate").collect()
+    assert found.height > 0
+    for row in found.iter_rows(named=True):
+        part = sqleval.scan(frame, label="y", score="p", where=row["slice"])
+        result = part.evaluate("error_rate").collect().row(0, named=True)
+        assert (result["n"], result["value"]) == pytest.approx((row["n"], row["value"]))
+
+
+def test_a_condition_of_the_scan_is_searched_too() -> None:
+    frame, planted = plant(4, 4000)
+    scan = sqleval.scan(frame, label="y", score="p", where="c2 <> 'z' AND c4 <> 'z'")
+    assert scan.slices().collect()["slice"].to_list() == [planted]
 
 
 def test_the_command(tmp_path: Path) -> None:
