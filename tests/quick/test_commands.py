@@ -35,6 +35,8 @@ COMMANDS: dict[str, tuple[tuple[str, ...], str]] = {
     "macros": ((), "CREATE OR REPLACE"),
     "report": (("rows.parquet", *ROLES, "--output", "page.html"), "page.html"),
     "resample": (("rows.parquet", *ROLES, "--fold", "fold", "-m", "roc_auc"), "roc_auc"),
+    "rows": (("rows.parquet", *ROLES, "--worst", "2"), "log_loss"),
+    "slices": (("rows.parquet", *ROLES, "--search", "seg"), "searched"),
     "run": (("nightly.yml", "--backfill", "--force"), "2 evaluated"),
     "sample-size": (
         ("rows.parquet", *TWO, "-m", "roc_auc", "--difference", "0.1"), "roc_auc",
