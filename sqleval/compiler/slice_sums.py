@@ -5,11 +5,19 @@ from functools import lru_cache
 from itertools import combinations
 from typing import NamedTuple
 
+from sqlglot.dialects.duckdb import DuckDB
+
 from sqleval.binding.binding import Binding
 from sqleval.catalog.catalogue import Catalogue
 from sqleval.catalog.request import Request
 from sqleval.common.columns import Column
-from sqleval.common.sql_text import quote, select, write_double, write_present_test
+from sqleval.common.sql_text import (
+    quote,
+    select,
+    write_double,
+    write_name,
+    write_present_test,
+)
 from sqleval.compiler.builder import Builder
 from sqleval.compiler.domain import DomainChecks
 from sqleval.compiler.input_rows import RowRelations
@@ -51,6 +59,14 @@ class Searched(NamedTuple):
     edges: tuple[float, ...] = ()
     is_computed: bool = False
     has_nan: bool = False
+
+    def write_name(self) -> str:
+        """Return the column or expression in SQL; a name that is a keyword stands in quotes."""
+        name = self.column.name
+        if self.is_computed:
+            return f"({name}\n)" if "--" in name else f"({name})"  # a comment ends with its line
+        is_keyword = name.upper() in DuckDB.Tokenizer.KEYWORDS
+        return quote(name) if is_keyword else write_name(name)
 
     def write_code(self) -> str:
         """Return the value of a row, or the number of its range, as a text over the source."""

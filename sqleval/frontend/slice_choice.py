@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from sqleval.common.columns import NUMBERS
-from sqleval.common.sql_text import quote, write_literal, write_name
+from sqleval.common.sql_text import write_literal
 from sqleval.compiler.slice_sums import SUMS, Searched, list_sets
 from sqleval.inference import worse_slices as tests
 from sqleval.inference.adjust import adjust_p_values
@@ -214,7 +214,7 @@ def _write_condition(parts: Sequence[Any], codes: Mapping[str, Searched]) -> str
 
 def _write_part(each: Searched, part: str) -> str:
     """Return the condition on one column, which selects the rows of the part."""
-    column, name = each.column, _write_column(each)
+    column, name = each.column, each.write_name()
     is_float = column.kind in ("float32", "float64")
     if part == _MISSING:
         return f"({name} IS NULL OR isnan({name}))" if each.has_nan else f"{name} IS NULL"
@@ -232,14 +232,3 @@ def _write_part(each: Searched, part: str) -> str:
     if each.has_nan and last == len(texts):
         parts.append(f"NOT isnan({name})")  # NaN is above all numbers
     return " AND ".join(parts)
-
-
-def _write_column(each: Searched) -> str:
-    """Return a column or an expression in SQL; a name that is a keyword stands in quotes."""
-    from sqlglot.dialects.duckdb import DuckDB  # late: it is imported with the compiler
-
-    name = each.column.name
-    if each.is_computed:
-        return f"({name}\n)" if "--" in name else f"({name})"
-    is_keyword = name.upper() in DuckDB.Tokenizer.KEYWORDS
-    return quote(name) if is_keyword else write_name(name)
