@@ -1,6 +1,6 @@
 """Compiles the choice of the worst rows, or of those near a threshold, into one statement."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -12,12 +12,19 @@ from sqleval.common.sql_text import quote, select, write_double
 from sqleval.compiler.builder import Builder
 from sqleval.compiler.domain import DomainChecks
 from sqleval.compiler.input_rows import RowRelations
+from sqleval.compiler.late_labels import list_late_columns
 from sqleval.compiler.metric_rows import write_order
-from sqleval.compiler.requirements import check_request, name_request
-from sqleval.compiler.row_losses import write_decision, write_row_loss
-from sqleval.compiler.rows import write_row_count, write_usable
+from sqleval.compiler.row_losses import (
+    check_loss,
+    list_row_conditions,
+    select_rows,
+    write_decision,
+    write_row_loss,
+)
 from sqleval.compiler.statement import Statement
-from sqleval.errors import RequestError
+
+#: The column with the loss or the distance of a row.
+_SORTED = "measured"
 
 
 class Choice(NamedTuple):
@@ -46,6 +53,11 @@ class Choice(NamedTuple):
     decisions: Request | None
     name: str
 
+    @property
+    def direction(self) -> str:
+        """The end of the ORDER BY term of the loss or distance."""
+        return "" if self.loss is None else " DESC"
+
 
 @lru_cache(maxsize=64)
 def compile_rows(
@@ -64,8 +76,7 @@ def compile_rows(
     """
     shown = {each.name: each for each in columns if each.name not in binding.key_names}
     internal = {name: f"_column_{i}" for i, name in enumerate(shown, start=1)}
-    late = binding.labels.roles if binding.labels else frozenset[str]()
-    of_labels = {column.name for role, column in binding.roles if role in late}
+    of_labels = list_late_columns(binding)
     also: dict[str, str] = {}
     for name, inner in internal.items():
         sql = f"{'l' if name in of_labels else 's'}.{quote(name)}"
@@ -78,30 +89,19 @@ def compile_rows(
     sql = _select_rows(builder.binding, list(internal.values()), order, conditions, choice)
     cte = builder.add_cte("_chosen", sql, comment="the chosen rows")
     items = {name: f"r.{key}" for name, key in zip(binding.key_names, binding.keys, strict=True)}
-    items |= {choice.name: "r.distance" if choice.loss is None else "r.loss"}
+    items |= {choice.name: f"r.{_SORTED}"}
     items |= {name: f"r.{inner}" for name, inner in internal.items()}
     keys = [write_order(binding, key) for key in binding.keys_in_order]
-    return builder.build_statement(items, cte, [*keys, _ORDER[choice.loss is not None]])
-
-
-#: The order of chosen rows, without and with a loss.
-_ORDER = ("r.distance", "r.loss DESC")
+    return builder.build_statement(items, cte, [*keys, f"r.{_SORTED}{choice.direction}"])
 
 
 def _write_choice(builder: Builder, choice: Choice, checks: DomainChecks) -> tuple[str, list[str]]:
     """Return the loss or distance of a row, and the conditions on rows, over ``_source``."""
     binding = builder.binding
-    conditions = [write_usable(binding)]
-    if binding.is_weighted:
-        conditions.append("weight > 0")
-    if binding.has_counts:
-        conditions.append(f"{write_row_count(binding)} > 0")
+    conditions = list_row_conditions(binding)
     for each in (choice.loss, choice.decisions):
         if each is not None:
-            try:
-                check_request(builder, each, each.relation, checks)
-            except RequestError as error:
-                raise name_request(each, error) from None
+            check_loss(builder, each, checks)
     if choice.decisions is not None and choice.cell is not None:
         threshold = dict(choice.decisions.parameters).get("threshold", binding.threshold)
         assert threshold is None or isinstance(threshold, (int, float))
@@ -122,19 +122,14 @@ def _select_rows(
     choice: Choice,
 ) -> str:
     """Return the first rows of each slice by their loss or distance."""
-    name, direction = ("distance", "") if choice.loss is None else ("loss", " DESC")
-    items: Mapping[str, str] = {name: name for name in (*binding.keys, *columns)}
-    where = "\n  AND ".join(f"({each})" for each in conditions if each != "TRUE")
-    inner = select({**items, name: value}, "FROM _source" + (f"\nWHERE {where}" if where else ""))
+    kept = {name: name for name in (*binding.keys, *columns)}
+    items, order = {**kept, _SORTED: _SORTED}, f"ORDER BY {_SORTED}{choice.direction}"
+    inner = select_rows({**kept, _SORTED: value}, conditions)
     # A value of a row may be undefined, such as a percentage of 0.
-    rest = f"FROM (\n{inner}\n) AS judged\nWHERE {name} IS NOT NULL"
+    rest = f"FROM (\n{inner}\n) AS judged\nWHERE {_SORTED} IS NOT NULL"
     if not binding.keys:
         # DuckDB sorts only this column, and then reads the others of the chosen rows.
-        return select(
-            {**items, name: name}, f"{rest}\nORDER BY {name}{direction}\nLIMIT {choice.n}"
-        )
-    place = f"ROW_NUMBER() OVER (PARTITION BY {', '.join(binding.keys)} ORDER BY {name}{direction})"
-    ranked = select({**items, name: name, "place": place}, rest)
-    return select(
-        {**items, name: name}, f"FROM (\n{ranked}\n) AS ranked\nWHERE place <= {choice.n}"
-    )
+        return select(items, f"{rest}\n{order}\nLIMIT {choice.n}")
+    place = f"ROW_NUMBER() OVER (PARTITION BY {', '.join(binding.keys)} {order})"
+    ranked = select({**items, "place": place}, rest)
+    return select(items, f"FROM (\n{ranked}\n) AS ranked\nWHERE place <= {choice.n}")

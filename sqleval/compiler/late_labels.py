@@ -72,6 +72,12 @@ def locate_role(binding: Binding, role: str, column: Column) -> tuple[Column, st
     return (column._replace(name=f"_late_{role}"), "s") if binding.adds_items else (column, "l")
 
 
+def list_late_columns(binding: Binding) -> dict[str, Column]:
+    """Return the columns of roles that the labels have, by name."""
+    late = binding.labels.roles if binding.labels else frozenset[str]()
+    return {column.name: column for role, column in binding.roles if role in late}
+
+
 def list_conditions(binding: Binding, predicate: str | None) -> list[str]:
     """Return the conditions on the rows ``s``; labels without a row stay, where they are read."""
     where, labels = binding.where, binding.labels

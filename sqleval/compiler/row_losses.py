@@ -1,6 +1,6 @@
 """Writes the loss of each row, of which a metric is the mean, as SQL over ``_source``."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from sqlglot import exp
 
@@ -8,18 +8,50 @@ from sqleval.binding.binding import Binding
 from sqleval.catalog.contract import Relation
 from sqleval.catalog.request import Request, format_request
 from sqleval.catalog.row_means import VALUE
+from sqleval.common.sql_text import select
 from sqleval.compiler.bin_rows import is_row_level, read_expressions
 from sqleval.compiler.builder import Builder
 from sqleval.compiler.classes import write_class, write_class_value
-from sqleval.compiler.requirements import collect_values
+from sqleval.compiler.domain import DomainChecks
+from sqleval.compiler.requirements import check_request, collect_values, name_request
 from sqleval.compiler.rewrite import bind_query, write_sql
 from sqleval.compiler.row_values import has_row_value
-from sqleval.compiler.rows import list_internal_columns, write_further, write_judged
+from sqleval.compiler.rows import (
+    list_internal_columns,
+    write_further,
+    write_judged,
+    write_row_count,
+    write_usable,
+)
 from sqleval.compiler.scope import Scope
 from sqleval.errors import RequestError
 
 #: The step with the label and the prediction of each row.
 _DECISIONS = "decisions"
+
+
+def list_row_conditions(binding: Binding) -> list[str]:
+    """Return the conditions of rows that count: usable, and with a weight or count above 0."""
+    conditions = [write_usable(binding)]
+    if binding.is_weighted:
+        conditions.append("weight > 0")
+    if binding.has_counts:
+        conditions.append(f"{write_row_count(binding)} > 0")
+    return conditions
+
+
+def select_rows(items: Mapping[str, str], conditions: Iterable[str]) -> str:
+    """Return the SELECT of rows of ``_source`` that meet conditions."""
+    where = "\n  AND ".join(f"({each})" for each in conditions if each != "TRUE")
+    return select(items, "FROM _source" + (f"\nWHERE {where}" if where else ""))
+
+
+def check_loss(builder: Builder, request: Request, checks: DomainChecks) -> None:
+    """Add the needs of a metric to ``checks``; an error names the metric."""
+    try:
+        check_request(builder, request, request.relation, checks)
+    except RequestError as error:
+        raise name_request(request, error) from None
 
 
 def write_row_loss(builder: Builder, request: Request) -> str:

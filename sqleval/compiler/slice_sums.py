@@ -10,7 +10,7 @@ from sqlglot.dialects.duckdb import DuckDB
 from sqleval.binding.binding import Binding
 from sqleval.catalog.catalogue import Catalogue
 from sqleval.catalog.request import Request
-from sqleval.common.columns import Column
+from sqleval.common.columns import Column, is_float
 from sqleval.common.sql_text import (
     quote,
     select,
@@ -21,11 +21,14 @@ from sqleval.common.sql_text import (
 from sqleval.compiler.builder import Builder
 from sqleval.compiler.domain import DomainChecks
 from sqleval.compiler.input_rows import RowRelations
-from sqleval.compiler.requirements import check_request, name_request
-from sqleval.compiler.row_losses import write_row_loss
-from sqleval.compiler.rows import write_row_count, write_usable
+from sqleval.compiler.row_losses import (
+    check_loss,
+    list_row_conditions,
+    select_rows,
+    write_row_loss,
+)
+from sqleval.compiler.rows import write_row_count
 from sqleval.compiler.statement import Statement
-from sqleval.errors import RequestError
 
 #: The sums of a slice: rows, weights, squared weights, and the deviations of losses from their
 #: mean with weights, with squared weights, squared with squared weights, and to the third power.
@@ -70,9 +73,8 @@ class Searched(NamedTuple):
 
     def write_code(self) -> str:
         """Return the value of a row, or the number of its range, as a text over the source."""
-        sql, kind = f"s.{quote(self.column.name)}", self.column.kind
-        is_present = ""
-        if kind in ("float32", "float64"):
+        sql, is_present = f"s.{quote(self.column.name)}", ""
+        if is_float(self.column.type):
             is_present = write_present_test(sql, self.column.type, finite=False)
             # A FLOAT is compared as DOUBLE, and -0.0 is 0.0, as in the condition that is printed.
             sql = f"CAST({sql} AS DOUBLE) + 0e0"
@@ -122,10 +124,7 @@ def compile_sums(
     builder = Builder(RowRelations(binding, also=also, dialect=binding.dialect), catalogue)
     builder.relations.place(builder, None)
     checks = DomainChecks()
-    try:
-        check_request(builder, loss, loss.relation, checks)
-    except RequestError as error:
-        raise name_request(loss, error) from None
+    check_loss(builder, loss, checks)
     losses = builder.add_cte("_losses", _write_losses(builder, [*codes], loss, left_out))
     builder.relations.place_audit(builder, checks)
     mean = builder.add_cte(
@@ -159,20 +158,15 @@ def _write_losses(
     """Return the codes, the loss and the weights of the usable rows that are not left out."""
     binding = builder.binding
     items = {name: name for name in codes}
-    weight = "weight" if binding.is_weighted else "1"
-    rows = "1"
-    conditions = [write_usable(binding), *(f"NOT ({each})" for each in left_out)]
-    if binding.has_counts:
-        rows = weight = write_row_count(binding)
-    if binding.is_weighted or binding.has_counts:
-        conditions.append(f"{weight} > 0")
     # A row of counts stands for equal rows of weight 1.
+    rows = write_row_count(binding) if binding.has_counts else "1"
+    weight = "weight" if binding.is_weighted else rows
     squares = "weight * weight" if binding.is_weighted else weight
     cubes = "weight * weight * weight" if binding.is_weighted else weight
     items |= {"n_rows": rows, "weight": weight, "squares": squares, "cubes": cubes}
     items["loss"] = write_row_loss(builder, loss)
-    where = "\n  AND ".join(f"({each})" for each in conditions if each != "TRUE")
-    inner = select(items, "FROM _source" + (f"\nWHERE {where}" if where else ""))
+    conditions = [*list_row_conditions(binding), *(f"NOT ({each})" for each in left_out)]
+    inner = select_rows(items, conditions)
     names = {name: name for name in items}
     # A value of a row may be undefined, such as a percentage of 0.
     return select(names, f"FROM (\n{inner}\n) AS judged\nWHERE loss IS NOT NULL")

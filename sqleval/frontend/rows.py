@@ -8,9 +8,10 @@ import polars as pl
 
 from sqleval.binding.binding import CELLS
 from sqleval.catalog import request
-from sqleval.common.columns import Column, fits_frame
+from sqleval.common.columns import fits_frame
 from sqleval.common.numbers import convert_scalar, is_real_number
 from sqleval.compiler.chosen_rows import Choice, compile_rows
+from sqleval.compiler.late_labels import list_late_columns
 from sqleval.compiler.scope import Plan
 from sqleval.compiler.statement import Statement
 from sqleval.engines.types import find_polars_types
@@ -92,7 +93,7 @@ def rows(
     if decisions is not None and threshold is not None:
         decisions = replace(decisions, parameters=(("threshold", threshold),))
     _, ours = bound.engine.describe(bound.source)
-    late = _list_late_columns(bound)
+    late = list_late_columns(bound.binding)
     columns = {**late, **ours, **late}  # late labels first, and of their own type
     shown_as = [c if fits_frame(c.type) else c._replace(type="VARCHAR") for c in columns.values()]
     types = find_polars_types(shown_as, bound.engine)
@@ -165,13 +166,6 @@ def _check_cell(bound: Bound, cell: str | None) -> request.Request | None:
             "where=\"label = 'a' AND prediction = 'b'\""
         )
     return request.parse("error_rate", bound.binding.task, catalogue=bound.catalogue)
-
-
-def _list_late_columns(bound: Bound) -> dict[str, Column]:
-    """Return the columns of roles that late labels have."""
-    labels = bound.binding.labels
-    late = labels.roles if labels is not None else frozenset[str]()
-    return {column.name: column for role, column in bound.binding.roles if role in late}
 
 
 def _find_name(name: str, taken: Container[str]) -> str:

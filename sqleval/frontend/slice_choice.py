@@ -8,12 +8,17 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from sqleval.common.columns import NUMBERS
+from sqleval.common.columns import NUMBERS, is_float
 from sqleval.common.sql_text import write_literal
 from sqleval.compiler.slice_sums import SUMS, Searched, list_sets
-from sqleval.inference import worse_slices as tests
 from sqleval.inference.adjust import adjust_p_values
 from sqleval.inference.libraries import np
+from sqleval.inference.worse_slices import (
+    Sums,
+    compare_means,
+    compute_mean,
+    compute_permutation_p,
+)
 
 #: The condition of a slice on one column: a value, a missing value, or the first and last range.
 _VALUE, _MISSING = "=", "missing"
@@ -31,16 +36,13 @@ class Options(NamedTuple):
     top : int
         The largest number of slices.
     is_binary : bool
-        Whether each loss is 0 or 1.
-    is_weighted : bool
-        Whether rows have weights.
+        Whether each loss is 0 or 1, and no row has a weight.
     """
 
     min_rows: int
     alpha: float
     top: int
     is_binary: bool
-    is_weighted: bool
 
 
 def find_worse(
@@ -73,17 +75,13 @@ def find_worse(
         clearest = worse.head(1).select(*codes)
         kept = pl.concat([kept, found.join(clearest, on=[*codes], nulls_equal=True)])
         left_out.append(_write_code_condition(dict(zip(codes, clearest.row(0), strict=True))))
-        if found.height > 1:
-            again = _test_all(add_up(tuple(left_out)), codes, depth, options)
-            worse = _select_worse(again, codes, options)
-            worse = worse.join(
-                found, on=[*codes], how="semi", nulls_equal=True, maintain_order="left"
-            )
-            worse = worse.join(
-                kept, on=[*codes], how="anti", nulls_equal=True, maintain_order="left"
-            )
-        else:
-            worse = worse.clear()
+        if kept.height == found.height:
+            break
+        again = _test_all(add_up(tuple(left_out)), codes, depth, options)
+        others = found.join(kept, on=[*codes], how="anti", nulls_equal=True)
+        worse = _select_worse(again, codes, options).join(
+            others, on=[*codes], how="semi", nulls_equal=True, maintain_order="left"
+        )
     conditions = [_write_condition(row, codes) for row in kept.select(*codes).rows()]
     return kept.drop(*codes).with_columns(
         pl.Series("slice", conditions, pl.String), searched=pl.lit(tested.height)
@@ -142,26 +140,25 @@ def _list_ranges(count: int) -> Iterator[tuple[int, int]]:
     yield from dict.fromkeys(listed)
 
 
-def _read_sums(frame: pl.DataFrame) -> tests.Sums:
-    return tests.Sums(*(frame[name].cast(pl.Float64).to_numpy() for name in SUMS))
+def _read_sums(frame: pl.DataFrame) -> Sums:
+    return Sums(*(frame[name].cast(pl.Float64).to_numpy() for name in SUMS))
 
 
 def _test(slices: pl.DataFrame, everything: pl.DataFrame, options: Options) -> pl.DataFrame:
-    """Return the slices that are worse, the clearest first, with their tests and intervals."""
+    """Return all slices with their tests and intervals."""
     ours, total = _read_sums(slices), _read_sums(everything)
     mean = everything["mean"][0] or 0.0
     others = total.subtract(ours)
-    welch = tests.compare_means(ours, others)
-    is_binary = options.is_binary and not options.is_weighted
-    shuffled = tests.compute_permutation_p(ours, total, is_binary=is_binary, mean=mean)
+    welch = compare_means(ours, others)
+    shuffled = compute_permutation_p(ours, total, is_binary=options.is_binary, mean=mean)
     # Without a variance there is no evidence.
     p_values = np.maximum(*(np.nan_to_num(each, nan=1.0) for each in (welch.p_value, shuffled)))
-    rest = mean + tests.compute_mean(others)
+    rest = mean + compute_mean(others)
     rest = np.where(np.abs(rest) < 1e-12 * abs(mean), 0.0, rest)  # a rounding error
     low, high = welch.compute_ends(1 - options.alpha / max(slices.height, 1))
     columns = {
         "share": ours.weight / total.weight if slices.height else ours.weight,
-        "value": mean + tests.compute_mean(ours), "rest": rest,
+        "value": mean + compute_mean(ours), "rest": rest,
         "difference": welch.difference, "low": low, "high": high,
         "p_value": p_values, "error": welch.error,
     }  # fmt: skip
@@ -215,16 +212,15 @@ def _write_condition(parts: Sequence[Any], codes: Mapping[str, Searched]) -> str
 def _write_part(each: Searched, part: str) -> str:
     """Return the condition on one column, which selects the rows of the part."""
     column, name = each.column, each.write_name()
-    is_float = column.kind in ("float32", "float64")
     if part == _MISSING:
         return f"({name} IS NULL OR isnan({name}))" if each.has_nan else f"{name} IS NULL"
     number = f"CAST({name} AS DOUBLE)" if column.kind == "float32" else name
     if (ends := _read_range(part)) is None:
         value = part.removeprefix(_VALUE)
-        if is_float and not math.isfinite(float(value)):
+        if is_float(column.type) and not math.isfinite(float(value)):
             return f"{number} = CAST({write_literal(value)} AS DOUBLE)"
         is_plain = column.kind in NUMBERS | {"boolean"}
-        return f"{number if is_float else name} = {value if is_plain else write_literal(value)}"
+        return f"{number} = {value if is_plain else write_literal(value)}"
     first, last = ends
     texts = [f"{edge:.0f}" if edge.is_integer() else repr(edge) for edge in each.edges]
     parts = [f"{number} >= {texts[first - 1]}"] if first else []

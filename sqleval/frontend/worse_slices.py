@@ -13,7 +13,7 @@ from sqleval.binding.arguments import check_level
 from sqleval.binding.binding import list_columns_read
 from sqleval.binding.lookup import find_column, list_unique_names
 from sqleval.catalog import request
-from sqleval.common.columns import NUMBERS, TEXTS, Column
+from sqleval.common.columns import NUMBERS, TEXTS, Column, is_float
 from sqleval.common.sql_text import quote, write_present_test
 from sqleval.compiler.slice_sums import Searched, compile_sums
 from sqleval.engines.audit import remove_audit
@@ -122,8 +122,6 @@ def slices(
     # So that a wrong request raises before collect.
     compile_sums(bound.binding, columns, loss, depth, min_rows, bound.catalogue)
 
-    is_weighted = bound.binding.is_weighted
-
     def compute() -> pl.DataFrame:
         searched = _divide(bound, columns, is_named=search is not None)
 
@@ -133,8 +131,8 @@ def slices(
             )
             return remove_audit(run_statement(bound, statement))
 
-        is_binary = "row_value" in loss.relation.header
-        options = Options(min_rows, 1 - ci, top, is_binary, is_weighted)
+        is_binary = "row_value" in loss.relation.header and not bound.binding.is_weighted
+        options = Options(min_rows, 1 - ci, top, is_binary)
         found = find_worse(add_up, searched, depth, options)
         shown = pl.lit(request.format_request(loss)).alias("metric")
         return found.select(shown, pl.all()).select(_SCHEMA.names()).cast(_SCHEMA)
@@ -192,7 +190,7 @@ def _divide(bound: Bound, columns: Sequence[Searched], *, is_named: bool) -> tup
     searched: list[Searched] = []
     for each in columns:
         distinct: int = values.pop(0)
-        if each.column.kind in ("float32", "float64"):
+        if is_float(each.column.type):
             each = each._replace(has_nan=bool(values.pop(0)))
         if each.column.kind in NUMBERS:
             low, *edges = values[:_RANGES]
@@ -212,7 +210,7 @@ def _write_facts(column: Column, dialect: str) -> list[str]:
     text = f"CAST({sql} AS VARCHAR)"
     is_exact = dialect == "postgres"
     facts = [f"COUNT(DISTINCT {text})" if is_exact else f"APPROX_COUNT_DISTINCT({text})"]
-    if column.kind in ("float32", "float64"):
+    if is_float(column.type):
         is_present = write_present_test(sql, column.type, finite=False, null=True)
         facts.append(f"MAX(CASE WHEN {is_present} THEN 0 ELSE 1 END)")
     if column.kind in NUMBERS:

@@ -21,8 +21,6 @@ _WIDTH, _ROW, _ROW_OF_MODEL = 230, 20, 13
 #: Plots side by side.
 _COLUMNS = 3
 _MOST_SLICES = 1000
-#: What ``by`` says of all rows together.
-_OVERALL = "overall"
 #: The columns under the pointer after the value, if a result has them.
 _NUMBERS = ("low", "high", "noise", "p_value")
 _COUNTS = ("n", "n_dropped", "n_reference", "n_current")
@@ -93,7 +91,7 @@ def _name_slices(
     is_whole = pl.Series([False] * frame.height)
     if has_sets:
         sets = [set(text.split(", ")) for text in frame["by"]]
-        is_whole = frame["by"] == _OVERALL
+        is_whole = pl.Series([grouped.isdisjoint(keys) for grouped in sets])
         for key in keys:
             values = texts[key].cast(pl.String)
             is_whole &= values.is_null()

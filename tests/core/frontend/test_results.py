@@ -13,7 +13,6 @@ from sklearn.metrics import accuracy_score, roc_auc_score
 import sqleval
 import sqleval.pandas
 from sqleval import DataError, RequestError
-from sqleval.engines.duckdb import DuckDB
 from tests.support.commands import run
 
 RNG = np.random.default_rng(1)
@@ -27,21 +26,6 @@ FRAME = pl.DataFrame(
 )
 BY = sqleval.scan(FRAME, label="y", score="p", by="g")
 PAIR = sqleval.scan(FRAME, label="y", score={"A": "p", "B": "q"})
-
-
-@pytest.fixture
-def statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Return the list of statements that run."""
-    found: list[str] = []
-    for name in ("run", "rows"):
-        method = getattr(DuckDB, name)
-
-        def spy(self: Any, statement: str, *args: Any, method: Any = method, **kwargs: Any) -> Any:
-            found.append(statement)
-            return method(self, statement, *args, **kwargs)
-
-        monkeypatch.setattr(DuckDB, name, spy)
-    return found
 
 
 def test_repr_starts_no_statement(statements: list[str]) -> None:

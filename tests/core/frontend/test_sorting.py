@@ -54,20 +54,11 @@ def count_pairs(rows: pl.DataFrame) -> float | None:
 
 
 @pytest.fixture
-def sorts(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def sorts(monkeypatch: pytest.MonkeyPatch, statements: list[str]) -> list[str]:
     """Pretend that every input is large enough to be sorted in memory; list its statements."""
     monkeypatch.setattr(Source, "is_large", True)
     monkeypatch.setattr(choosing, "_probe_scores", lambda _: (9, 9))
     monkeypatch.setattr(choosing, "_should_sort", lambda *_: True)
-    statements: list[str] = []
-    for name in ("rows", "run"):
-        call = getattr(DuckDB, name)
-
-        def record(engine: DuckDB, sql: str, *given: Any, call: Any = call, **options: Any) -> Any:
-            statements.append(sql)
-            return call(engine, sql, *given, **options)
-
-        monkeypatch.setattr(DuckDB, name, record)
     return statements
 
 
