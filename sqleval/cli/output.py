@@ -141,6 +141,8 @@ def _list_less_needed(names: Sequence[str]) -> list[list[str]]:
         return []
     if "gate" in names:
         order = ["n", "short_by", "since"]
+    elif "searched" in names:
+        order = ["searched", "share", "rest", "p_adjusted"]
     else:
         # The verdicts of a comparison are printed below as sentences.
         order = ["verdict", "method", "n_dropped", "baseline", "baseline_value", "at"]
@@ -171,11 +173,12 @@ def _find_least_width(frame: pl.DataFrame, names: Sequence[str], widths: Mapping
     return min(least, _add_widths(widths, names))
 
 
-def _write_table(frame: pl.DataFrame, file: Any) -> tuple[str, list[str]]:
+def _write_table(frame: pl.DataFrame, file: Any, kept: int | None = None) -> tuple[str, list[str]]:
     """Return a table for a file or screen, and messages about the parts that it leaves out.
 
     If it is wider than the terminal, notes go below it. If it is still wider, the columns needed
-    least are left out. A number is broken only if the numbers of a row do not fit side by side.
+    least are left out; with ``kept``, the last ones, but not the first ``kept``. A number is broken
+    only if the numbers of a row do not fit side by side.
     """
     # Columns that are left out if they are empty.
     optional = {"low", "high", "method", "note", "reason"}
@@ -195,7 +198,10 @@ def _write_table(frame: pl.DataFrame, file: Any) -> tuple[str, list[str]]:
     long_names = [name for name in ("metric", "gate", "slice") if name in names]
     longest: list[Any] = [shown[name].str.len_chars().max() for name in long_names]
     spare = sum(max(length - 20, 0) for length in longest if length is not None)
-    for dropped in _list_less_needed(names):
+    less_needed = _list_less_needed(names)
+    if kept is not None:
+        less_needed = [[name] for name in reversed(names[kept:])]
+    for dropped in less_needed:
         may_break = "gate" in names or not {"low", "value", "p_adjusted"}.isdisjoint(dropped)
         if not fits(spare if may_break else 0):
             names = [name for name in names if name not in dropped]
@@ -216,9 +222,9 @@ def _write_table(frame: pl.DataFrame, file: Any) -> tuple[str, list[str]]:
     return text, messages
 
 
-def _print_table(frame: pl.DataFrame) -> None:
+def _print_table(frame: pl.DataFrame, kept: int | None = None) -> None:
     """Print a table, and messages about the parts that it leaves out."""
-    text, messages = _write_table(frame, sys.stdout)
+    text, messages = _write_table(frame, sys.stdout, kept)
     print_rendered(text)
     for message in messages:
         print_message(message)
@@ -269,8 +275,12 @@ def _write_nested_as_text(frame: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def write(frame: pl.DataFrame, format_: str | None, output: str | None) -> None:
+def write(
+    frame: pl.DataFrame, format_: str | None, output: str | None, kept: int | None = None
+) -> None:
     """Write a result to the screen, or to the file or table ``output``.
+
+    A narrow terminal keeps the first ``kept`` columns; by default those that a metric needs.
 
     Raises
     ------
@@ -284,7 +294,7 @@ def write(frame: pl.DataFrame, format_: str | None, output: str | None) -> None:
     chosen = choose_format(format_, output)
     if output is None:
         if chosen == "table":
-            _print_table(frame)
+            _print_table(frame, kept)
         else:
             print_data(_write_parts(frame, chosen, escapes=not is_unicode()))
         return

@@ -47,8 +47,18 @@ def rows(
     """
     from sqleval.cli.output import write
 
-    result = scan_source(roles).rows(worst, by=metric, cell=cell, nearest=nearest, to=to)
-    write(result.collect(), format_, output)
+    predictions = scan_source(roles)
+    found = predictions.rows(worst, by=metric, cell=cell, nearest=nearest, to=to).collect()
+    if format_ not in (None, "table") or output is not None:
+        write(found, format_, output)
+        return
+    # On the screen, the columns of roles follow the loss.
+    first = [*found.columns[: len(predictions.binding.key_names) + 1]]
+    of_roles = [column.name for column in predictions.binding.role.values()]
+    first += [name for name in of_roles if name in found.columns and name not in first]
+    write(
+        found.select(*first, *(n for n in found.columns if n not in first)), None, None, len(first)
+    )
 
 
 @click.command()

@@ -62,20 +62,52 @@ def test_a_terminal_shows_whole_numbers_and_notes(
     assert ("low" in header) == ("high" in header)
 
 
+def show_in_80_columns(
+    frame: pl.DataFrame, monkeypatch: pytest.MonkeyPatch, kept: int | None = None
+) -> list[str]:
+    """Return the lines of a table on a terminal of 80 columns."""
+    terminal = Terminal()
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr("sys.stdout", terminal)
+    write(frame, None, None, kept)
+    return re.sub(r"\x1b\[[0-9;]*m", "", terminal.getvalue()).splitlines()
+
+
+def test_slices_in_80_columns_keep_value_and_interval(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    row = {
+        "metric": "error_rate", "slice": "month = '12'", "n": 27020, "share": 0.16, "value": 0.29,
+        "rest": 0.197, "difference": 0.094, "low": 0.081, "high": 0.106, "p_adjusted": 1e-200,
+        "searched": 107,
+    }  # fmt: skip
+    lines = show_in_80_columns(pl.DataFrame([row]), monkeypatch)
+    assert len(lines) == 2
+    assert {"value", "difference", "low", "high"} <= {*lines[0].split()}
+    assert "searched" in capsys.readouterr().err
+
+
+def test_rows_in_80_columns_keep_the_first_columns(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    frame = pl.DataFrame({name: ["a text of twenty let"] for name in "abcdef"})
+    lines = show_in_80_columns(frame, monkeypatch, kept=2)
+    assert lines[0].split() == ["a", "b", "c"]
+    assert "--format csv also has d, e, f" in capsys.readouterr().err
+    wide = pl.DataFrame({name: ["a text of twenty let" * 3] for name in "abc"})
+    assert show_in_80_columns(wide, monkeypatch, kept=2)[0].split() == ["a", "b"]
+
+
 @pytest.mark.parametrize("keys", [{}, {"carrier": "American Air", "by": "carrier"}])
 def test_a_comparison_of_80_columns_has_each_row_in_a_line(
     keys: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    terminal = Terminal()
-    monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.setattr("sys.stdout", terminal)
     row = keys | {
         "metric": "log_loss", "model": "boosted", "baseline": "logistic", "value": 0.47,
         "baseline_value": 0.49, "difference": -0.02, "low": -0.03, "high": -0.01,
         "p_adjusted": 1e-9, "n": 9000, "verdict": "boosted is better than logistic by 0.02",
     }  # fmt: skip
-    write(pl.DataFrame([row] * 2), None, None)
-    lines = re.sub(r"\x1b\[[0-9;]*m", "", terminal.getvalue()).splitlines()
+    lines = show_in_80_columns(pl.DataFrame([row] * 2), monkeypatch)
     assert len(lines) == 3
     names = ["metric", "model", "value", "difference", "low", "high", "p_adjusted", "n"]
     left_out = {"value", "low", "high"} if keys else set()
